@@ -1,0 +1,29 @@
+"""What every stage shares: checked vectors, neighbours, graphs, rankings, errors, progress, seeds."""
+
+from foldwalk.core.errors import (
+    BadInput,
+    BadParameter,
+    FoldwalkError,
+    MissingData,
+    MissingExtra,
+    NotFitted,
+    UnknownName,
+)
+from foldwalk.core.graph import Graph
+from foldwalk.core.neighbors import Neighbors
+from foldwalk.core.ranking import Ranking
+from foldwalk.core.vectors import Vectors
+
+__all__ = [
+    "BadInput",
+    "BadParameter",
+    "FoldwalkError",
+    "Graph",
+    "MissingData",
+    "MissingExtra",
+    "Neighbors",
+    "NotFitted",
+    "Ranking",
+    "UnknownName",
+    "Vectors",
+]

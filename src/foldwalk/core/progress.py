@@ -1,0 +1,95 @@
+"""One way to say how far long work has come.
+
+Library code writes ``with task("k-NN graph", total=n) as advance: ... advance(block)``. Nothing is shown
+unless the caller chose a reporter: ``with reporting(for_terminal()): ...``.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from typing import Protocol, TextIO
+
+Advance = Callable[[int], None]
+
+
+class Reporter(Protocol):
+    def task(self, label: str, total: int) -> AbstractContextManager[Advance]: ...
+
+
+class Silent:
+    """Shows nothing."""
+
+    @contextmanager
+    def task(self, label: str, total: int) -> Iterator[Advance]:  # noqa: ARG002
+        yield lambda _: None
+
+
+class PlainLines:
+    """One line now and then, for logs and pipes."""
+
+    def __init__(self, stream: TextIO | None = None, every_seconds: float = 5.0) -> None:
+        self.stream = stream if stream is not None else sys.stderr
+        self.every_seconds = every_seconds
+
+    @contextmanager
+    def task(self, label: str, total: int) -> Iterator[Advance]:
+        began = shown = time.monotonic()
+        done = 0
+
+        def advance(amount: int) -> None:
+            nonlocal done, shown
+            done += amount
+            now = time.monotonic()
+            if now - shown >= self.every_seconds:
+                shown = now
+                left = (now - began) / max(done, 1) * max(total - done, 0)
+                print(f"{label}: {done}/{total}, about {left:.0f} s left", file=self.stream, flush=True)
+
+        yield advance
+        if shown > began:
+            print(f"{label}: done in {time.monotonic() - began:.1f} s", file=self.stream, flush=True)
+
+
+class RichBars:
+    """Progress bars on a terminal."""
+
+    @contextmanager
+    def task(self, label: str, total: int) -> Iterator[Advance]:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+        )
+        with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+            number = bars.add_task(label, total=total)
+            yield lambda amount: bars.update(number, advance=amount)
+
+
+_reporter: ContextVar[Reporter] = ContextVar("foldwalk_reporter", default=Silent())  # noqa: B039
+
+
+def for_terminal() -> Reporter:
+    """Bars where a person is looking, plain lines elsewhere; both on stderr."""
+    return RichBars() if sys.stderr.isatty() else PlainLines()
+
+
+@contextmanager
+def reporting(reporter: Reporter) -> Iterator[None]:
+    token = _reporter.set(reporter)
+    try:
+        yield
+    finally:
+        _reporter.reset(token)
+
+
+def task(label: str, total: int) -> AbstractContextManager[Advance]:
+    """Announce work of `total` steps to the current reporter; call what it yields with the steps done."""
+    return _reporter.get().task(label, total)

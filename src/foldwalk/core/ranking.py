@@ -1,0 +1,157 @@
+"""What a search answers: for each query the items, best first, with their scores."""
+
+from __future__ import annotations
+
+import csv
+import os
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from foldwalk.core.errors import BadInput, MissingData, MissingExtra
+from foldwalk.core.types import Float32Array, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """ids (q, top) int64 and scores (q, top) float32, descending: a total order, no id twice in a row.
+
+    Scores are comparable within a row only; what they mean is the method's affair.
+    """
+
+    ids: IntArray
+    scores: Float32Array
+
+    def __post_init__(self) -> None:
+        ids = np.ascontiguousarray(self.ids, dtype=np.int64)
+        scores = np.ascontiguousarray(self.scores, dtype=np.float32)
+        if ids.ndim != 2 or ids.shape != scores.shape:
+            raise BadInput(f"ids {ids.shape} and scores {scores.shape} of a ranking must be 2-D and alike.")
+        if scores.shape[1] > 1 and not (scores[:, 1:] <= scores[:, :-1]).all():
+            raise BadInput("the scores of a ranking must not rise along a row and must not be NaN.")
+        ordered = np.sort(ids, axis=1)
+        if ids.size and (ordered[:, 0].min() < 0 or (ordered[:, 1:] == ordered[:, :-1]).any()):
+            raise BadInput("a ranking must not hold a negative id, nor the same id twice in one row.")
+        object.__setattr__(self, "ids", ids)
+        object.__setattr__(self, "scores", scores)
+
+    def __len__(self) -> int:
+        return int(self.ids.shape[0])
+
+    def top(self, k: int) -> Ranking:
+        """The first k of every row (all of them if there are fewer)."""
+        if k < 1:
+            raise BadInput(f"top must be at least 1, but it is {k}.")
+        return Ranking(self.ids[:, :k], self.scores[:, :k])
+
+    def as_dict(
+        self, keys: Sequence[Any] | None = None, query_keys: Sequence[Any] | None = None
+    ) -> dict[Any, list[tuple[Any, float]]]:
+        """query -> [(item, score), ...]; `keys` name the gallery's items, `query_keys` the queries."""
+        name = keys.__getitem__ if keys is not None else int
+        query_name = query_keys.__getitem__ if query_keys is not None else int
+        return {
+            query_name(q): [(name(int(i)), float(s)) for i, s in zip(row, scores, strict=True)]
+            for q, (row, scores) in enumerate(zip(self.ids, self.scores, strict=True))
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write to .npz, .parquet or .csv, whole or not at all."""
+        target = Path(path)
+        writers = {".npz": self._write_npz, ".csv": self._write_csv, ".parquet": self._write_parquet}
+        if target.suffix not in writers:
+            raise BadInput(f"{target}: a ranking is saved as .npz, .parquet or .csv.")
+        if not target.parent.is_dir():
+            raise MissingData(f"{target.parent} is not a folder; create it first.")
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=".foldwalk-", suffix=target.suffix)
+        os.close(handle)
+        try:
+            writers[target.suffix](temporary)
+            os.replace(temporary, target)
+        finally:
+            Path(temporary).unlink(missing_ok=True)
+        return target
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Ranking:
+        source = Path(path)
+        readers = {".npz": cls._read_npz, ".csv": cls._read_csv, ".parquet": cls._read_parquet}
+        if source.suffix not in readers:
+            raise BadInput(f"{source}: a ranking is read from .npz, .parquet or .csv.")
+        if not source.is_file():
+            raise MissingData(f"{source} does not exist.")
+        try:
+            return readers[source.suffix](source)
+        except (BadInput, MissingExtra):
+            raise
+        except (ValueError, KeyError, OSError, zipfile.BadZipFile, EOFError) as error:
+            raise BadInput(f"{source} is not a ranking saved by foldwalk: {error}.") from None
+
+    def _write_npz(self, path: str) -> None:
+        np.savez_compressed(path, ids=self.ids, scores=self.scores)
+
+    @classmethod
+    def _read_npz(cls, path: Path) -> Ranking:
+        with np.load(path, allow_pickle=False) as file:
+            return cls(file["ids"], file["scores"])
+
+    def _long_columns(self) -> dict[str, npt.NDArray[Any]]:
+        q, width = self.ids.shape
+        return {
+            "query": np.repeat(np.arange(q), width),
+            "position": np.tile(np.arange(width), q),
+            "id": self.ids.ravel(),
+            "score": self.scores.ravel(),
+        }
+
+    @classmethod
+    def _from_long(cls, columns: dict[str, npt.NDArray[Any]]) -> Ranking:
+        query = columns["query"].astype(np.int64)
+        if not len(query):
+            raise BadInput("the file holds no ranking: it has no rows.")
+        order = np.lexsort((columns["position"].astype(np.int64), query))
+        shape = (int(query.max()) + 1, -1)
+        return cls(
+            columns["id"].astype(np.int64)[order].reshape(shape),
+            columns["score"].astype(np.float32)[order].reshape(shape),
+        )
+
+    def _write_csv(self, path: str) -> None:
+        columns = self._long_columns()
+        with open(path, "w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(columns)
+            writer.writerows(zip(*(c.tolist() for c in columns.values()), strict=True))
+
+    @classmethod
+    def _read_csv(cls, path: Path) -> Ranking:
+        with open(path, newline="") as file:
+            rows = list(csv.DictReader(file))
+        return cls._from_long(
+            {name: np.array([float(r[name]) for r in rows]) for name in ("query", "position", "id", "score")}
+        )
+
+    def _write_parquet(self, path: str) -> None:
+        pyarrow, parquet = _pyarrow()
+        parquet.write_table(pyarrow.table(self._long_columns()), path)
+
+    @classmethod
+    def _read_parquet(cls, path: Path) -> Ranking:
+        _, parquet = _pyarrow()
+        table = parquet.read_table(path)
+        return cls._from_long({name: table[name].to_numpy() for name in table.column_names})
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise MissingExtra("pyarrow", "stores", "Parquet") from None
+    return pyarrow, pyarrow.parquet

@@ -1,0 +1,82 @@
+"""Vectors that were checked once, so that no later stage has to check again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from foldwalk.core.errors import BadInput
+from foldwalk.core.types import BoolArray, Float32Array
+
+
+@dataclass(frozen=True, eq=False)
+class Vectors:
+    """n vectors of d numbers: finite, float32, C-contiguous. Zero rows are allowed."""
+
+    values: Float32Array
+
+    @classmethod
+    def check(cls, array: npt.ArrayLike, name: str = "vectors", dim: int | None = None) -> Vectors:
+        """Turn anything array-like into checked vectors, or say in one sentence why it cannot be done.
+
+        >>> Vectors.check([[3, 4], [0, 0]]).unit().values.tolist()
+        [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
+        """
+        try:
+            raw = np.asarray(array)
+        except (ValueError, TypeError) as error:
+            raise BadInput(f"{name} cannot be read as an array: {error}.") from None
+        if raw.dtype.kind not in "fiub":
+            raise BadInput(
+                f"{name} must hold real numbers, but its type is {raw.dtype}; pass a 2-D array of floats."
+            )
+        if raw.ndim != 2:
+            hint = "; pass x[None, :] for one vector" if raw.ndim == 1 else ""
+            raise BadInput(f"{name} must be 2-D (items x dimensions), but it has shape {raw.shape}{hint}.")
+        if raw.shape[0] == 0 or raw.shape[1] == 0:
+            raise BadInput(f"{name} is empty (shape {raw.shape}); pass at least one vector.")
+        if dim is not None and raw.shape[1] != dim:
+            raise BadInput(f"{name} has {raw.shape[1]} dimensions, but {dim} were expected.")
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = np.ascontiguousarray(raw, dtype=np.float32)
+        _refuse_non_finite(values, raw, name)
+        return cls(values)
+
+    def __len__(self) -> int:
+        return int(self.values.shape[0])
+
+    @property
+    def dim(self) -> int:
+        return int(self.values.shape[1])
+
+    @cached_property
+    def zero_rows(self) -> BoolArray:
+        """True where every number of the row is zero: such a row has no direction."""
+        return np.asarray(~self.values.any(axis=1))
+
+    def unit(self) -> Vectors:
+        """Every row scaled to length one; zero rows stay zero."""
+        out = np.empty_like(self.values)
+        for start in range(0, len(self), 65_536):
+            block = self.values[start : start + 65_536].astype(np.float64)
+            # Scaling by the largest entry first keeps squares of huge and of tiny numbers in range.
+            largest = np.abs(block).max(axis=1, keepdims=True)
+            block /= np.where(largest == 0, 1, largest)
+            length = np.sqrt(np.einsum("ij,ij->i", block, block))[:, None]
+            out[start : start + 65_536] = block / np.where(length == 0, 1, length)
+        return Vectors(out)
+
+
+def _refuse_non_finite(values: Float32Array, raw: npt.NDArray, name: str) -> None:
+    for start in range(0, len(values), 65_536):
+        finite = np.isfinite(values[start : start + 65_536])
+        if finite.all():
+            continue
+        row, column = (int(i) for i in np.argwhere(~finite)[0])
+        row += start
+        bad = raw[row, column]
+        reason = f"is {bad}" if not np.isfinite(bad) else f"is {bad}, too large for float32"
+        raise BadInput(f"{name}, row {row}, column {column} {reason}; remove or repair that row.")

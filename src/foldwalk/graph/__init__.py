@@ -1,0 +1,23 @@
+"""Neighbour lists to affinity graphs."""
+
+from foldwalk.graph.anchors import AnchorGraph, anchor_graph, local_anchor_embedding
+from foldwalk.graph.build import knn_affinity
+from foldwalk.graph.kernels import cosine_power, gaussian, inverse_distance, reach, relative_exponential
+from foldwalk.graph.normalise import degrees, normalise
+from foldwalk.graph.reciprocal import expand_sets, reciprocal_sets
+
+__all__ = [
+    "AnchorGraph",
+    "anchor_graph",
+    "cosine_power",
+    "degrees",
+    "expand_sets",
+    "gaussian",
+    "inverse_distance",
+    "knn_affinity",
+    "local_anchor_embedding",
+    "normalise",
+    "reach",
+    "reciprocal_sets",
+    "relative_exponential",
+]

@@ -1,0 +1,46 @@
+"""k-NN lists and edge weights to an affinity graph."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from scipy import sparse
+
+from foldwalk.core.errors import BadInput
+from foldwalk.core.graph import Graph
+from foldwalk.core.neighbors import Neighbors
+from foldwalk.core.types import Float32Array
+
+Links = Literal["union", "mutual", "directed"]
+
+
+def knn_affinity(neighbors: Neighbors, weights: Float32Array, links: Links = "mutual") -> Graph:
+    """Join each item to its neighbours.
+
+    "mutual": an edge where each is among the other's neighbours; "union": where either is; the weight is the
+    mean (mutual) or the larger (union) of the two directions. "directed": row i holds i's own neighbours.
+    Weights of zero or less are no edges.
+    """
+    if links not in ("union", "mutual", "directed"):
+        raise BadInput(f"links must be union, mutual or directed, but it is {links!r}.")
+    n, k = neighbors.ids.shape
+    keep = (neighbors.ids >= 0) & (weights > 0)
+    indptr = np.zeros(n + 1, np.int64)
+    np.cumsum(keep.sum(axis=1), out=indptr[1:])
+    directed = sparse.csr_array((weights[keep], neighbors.ids[keep], indptr), shape=(n, n), dtype=np.float32)
+    directed.sort_indices()
+    if links == "directed":
+        matrix = directed
+    else:
+        backward = directed.T.tocsr()
+        if links == "union":
+            matrix = directed.maximum(backward)
+        else:
+            matrix = (directed + backward) * np.float32(0.5)
+            both = directed.astype(bool).multiply(backward.astype(bool))
+            matrix = sparse.csr_array(matrix.multiply(both))
+        matrix = sparse.csr_array(matrix, dtype=np.float32)
+        matrix.eliminate_zeros()
+        matrix.sort_indices()
+    return Graph(matrix, (f"{neighbors.how} k={k}", links))

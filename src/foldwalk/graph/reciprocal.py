@@ -1,0 +1,94 @@
+"""Who is among the nearest of whom, both ways: k-reciprocal sets and their expansion (Zhong et al. 2017).
+
+R(i, k) holds i itself and every j such that j is among the k nearest of i and i among the k nearest of j.
+The expansion adds R(j, half) of each member j when more than two thirds of it lie in R(i, k) already.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+from scipy import sparse
+
+from foldwalk.core.neighbors import Neighbors
+from foldwalk.core.types import AnyArray, Int32Array, IntArray
+
+
+def reciprocal_sets(neighbors: Neighbors, k: int) -> sparse.csr_array:
+    """R(i, k) as the rows of a sparse matrix of ones, i itself included; columns ascend."""
+    n = len(neighbors)
+    k = min(k, neighbors.k)
+    own = np.arange(n, dtype=np.int32)[:, None]
+    ids = np.hstack([own, neighbors.ids[:, :k]])
+    known = ids >= 0
+    indptr = np.zeros(n + 1, np.int64)
+    np.cumsum(known.sum(axis=1), out=indptr[1:])
+    forward = sparse.csr_array((np.ones(indptr[-1], np.float32), ids[known], indptr), shape=(n, n))
+    forward.sort_indices()
+    both = sparse.csr_array(forward.multiply(forward.T.tocsr()))
+    both.sort_indices()
+    return both
+
+
+def expand_sets(sets: sparse.csr_array, halves: sparse.csr_array) -> sparse.csr_array:
+    """R*(i): each row of `sets` (q, n) joined with the rows of `halves` (n, n) that mostly lie in it."""
+    count = sets.shape[0]
+    sizes = np.zeros(count, np.int64)
+    nothing = np.zeros(0, np.int32)
+    _expand(sets.indptr, sets.indices, halves.indptr, halves.indices, sizes, sizes, nothing, False)
+    indptr = np.zeros(count + 1, np.int64)
+    np.cumsum(sizes, out=indptr[1:])
+    members = np.empty(indptr[-1], np.int32)
+    _expand(sets.indptr, sets.indices, halves.indptr, halves.indices, sizes, indptr, members, True)
+    result = sparse.csr_array((np.ones(len(members), np.float32), members, indptr), shape=sets.shape)
+    result.sort_indices()
+    return result
+
+
+@njit(cache=True, parallel=True)
+def _expand(
+    s_indptr: AnyArray,
+    s_members: AnyArray,
+    h_indptr: AnyArray,
+    h_members: AnyArray,
+    sizes: IntArray,
+    out_indptr: IntArray,
+    out: Int32Array,
+    write: bool,
+) -> None:
+    chunks = 128
+    count = s_indptr.shape[0] - 1
+    items = h_indptr.shape[0]
+    for chunk in prange(chunks):
+        first, last = chunk * count // chunks, (chunk + 1) * count // chunks
+        if first == last:
+            continue
+        in_set = np.full(items, -1, np.int64)
+        in_union = np.full(items, -1, np.int64)
+        for row in range(first, last):
+            size = 0
+            for place in range(s_indptr[row], s_indptr[row + 1]):
+                member = s_members[place]
+                in_set[member] = row
+                in_union[member] = row
+                if write:
+                    out[out_indptr[row] + size] = member
+                size += 1
+            for place in range(s_indptr[row], s_indptr[row + 1]):
+                member = s_members[place]
+                if member + 1 >= items:
+                    continue
+                begin, end = h_indptr[member], h_indptr[member + 1]
+                common = 0
+                for h in range(begin, end):
+                    if in_set[h_members[h]] == row:
+                        common += 1
+                if 3 * common > 2 * (end - begin):
+                    for h in range(begin, end):
+                        other = h_members[h]
+                        if in_union[other] != row:
+                            in_union[other] = row
+                            if write:
+                                out[out_indptr[row] + size] = other
+                            size += 1
+            sizes[row] = size

@@ -1,0 +1,92 @@
+"""Similarities of given pairs, summed in one fixed order.
+
+A matrix product may round the same dot product differently at different places of a block. Candidates found
+by it are scored again here, so that equal vectors get equal similarities, s(a, b) equals s(b, a), and ties
+are broken by id on every machine and for every order of the gallery.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+
+from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray, Scalar
+from foldwalk.walk.select import comes_before, offer, sort_heap
+
+METRICS = ("cosine", "euclidean")
+
+
+@njit(cache=True, fastmath={"reassoc", "contract"})
+def _dot(a: Float32Array, b: Float32Array) -> Scalar:
+    total = np.float32(0)
+    for i in range(a.shape[0]):
+        total += a[i] * b[i]
+    return total
+
+
+@njit(cache=True, fastmath={"reassoc", "contract"})
+def _squared_distance(a: Float32Array, b: Float32Array) -> Scalar:
+    total = np.float32(0)
+    for i in range(a.shape[0]):
+        total += (a[i] - b[i]) * (a[i] - b[i])
+    return total
+
+
+@njit(cache=True)
+def pair_similarity(a: Float32Array, b: Float32Array, cosine: bool) -> Scalar:
+    """Cosine of two unit vectors, or 1 / (1 + Euclidean distance)."""
+    if cosine:
+        return min(max(_dot(a, b), np.float32(-1)), np.float32(1))
+    return np.float32(1) / (np.float32(1) + np.sqrt(_squared_distance(a, b)))
+
+
+@njit(cache=True, parallel=True)
+def rescore(
+    queries: Float32Array,
+    gallery: Float32Array,
+    own: Int32Array,
+    candidates: Int32Array,
+    everyone: Int32Array,
+    cosine: bool,
+    ids: Int32Array,
+    similarities: Float32Array,
+) -> None:
+    """Score the candidates of each query and keep the best, sorted; id own[q] is passed over.
+
+    Where the last one kept ties with the last candidate, equals may lie outside the candidates: such a row
+    is searched among `everyone` (empty: never, for candidates that are approximate anyway).
+    """
+    k = ids.shape[1]
+    width = candidates.shape[1]
+    for q in prange(candidates.shape[0]):
+        size = 0
+        last_value = np.inf
+        last_item = -1
+        for c in range(width):
+            item = candidates[q, c]
+            if item < 0:
+                continue
+            value = pair_similarity(queries[q], gallery[item], cosine)
+            if comes_before(last_value, last_item, value, item):
+                last_value, last_item = value, item
+            if item != own[q]:
+                size = offer(similarities[q], ids[q], size, k, value, item)
+        if size == k and everyone.shape[0] > 0 and similarities[q, 0] <= last_value:
+            size = 0
+            for item in everyone:
+                if item != own[q]:
+                    value = pair_similarity(queries[q], gallery[item], cosine)
+                    size = offer(similarities[q], ids[q], size, k, value, item)
+        sort_heap(similarities[q], ids[q], size)
+
+
+@njit(cache=True, parallel=True)
+def pair_similarities(
+    queries: Float32Array, gallery: Float32Array, indptr: IntArray, items: AnyArray, cosine: bool
+) -> Scalar:
+    """The similarity of every stored pair of a CSR pattern: query q with items[indptr[q] : indptr[q + 1]]."""
+    out = np.empty(items.shape[0], np.float32)
+    for q in prange(indptr.shape[0] - 1):
+        for place in range(indptr[q], indptr[q + 1]):
+            out[place] = pair_similarity(queries[q], gallery[items[place]], cosine)
+    return out

@@ -1,0 +1,6 @@
+"""Re-rankers: one file per method, one interface for all."""
+
+from foldwalk.rerank.base import Reranker
+from foldwalk.rerank.registry import Card, create, describe, names
+
+__all__ = ["Card", "Reranker", "create", "describe", "names"]

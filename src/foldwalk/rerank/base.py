@@ -1,0 +1,192 @@
+"""What every re-ranker is: fit once, rank unseen queries, rank the gallery itself, or rank transductively.
+
+A method provides three steps and inherits the rest:
+
+    _prepare()               look at `self.vectors` (and `self.neighbors(k)`) once
+    _walk_new(queries, top)  scores of the items reached from queries that were never seen
+    _walk_rows(rows, top)    scores of the items reached from rows of `self.vectors`
+
+Transductive ranking is `_prepare` on gallery and queries together and `_walk_rows` of the queries' rows;
+`self.candidates` then says that only the first so many rows may be answered.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from foldwalk.core.errors import BadInput, NotFitted
+from foldwalk.core.neighbors import Neighbors
+from foldwalk.core.ranking import Ranking
+from foldwalk.core.seeds import check_seed
+from foldwalk.core.types import IntArray
+from foldwalk.core.vectors import Vectors
+from foldwalk.neighbors import Searcher, knn_graph, prepare
+from foldwalk.rerank.order import Reached, complete, merge
+from foldwalk.rerank.params import Params
+
+
+class Reranker(ABC):
+    """Base of every method. `seed` drives whatever is random in it."""
+
+    name: ClassVar[str]
+    family: ClassVar[str]
+    paper: ClassVar[str]
+    summary: ClassVar[str]
+    Parameters: ClassVar[type[Params]] = Params
+    params: Any
+
+    def __init__(self, params: Params | None = None, seed: int = 0) -> None:
+        self.params = params if params is not None else self.Parameters()
+        self.seed = check_seed(seed)
+        self._vectors: Vectors | None = None
+        self._neighbors: Neighbors | None = None
+        self._given = False
+        self.candidates = 0
+
+    # What a user calls ------------------------------------------------------------------------------------
+
+    def fit(
+        self, gallery: npt.ArrayLike, neighbors: Neighbors | tuple[npt.ArrayLike, npt.ArrayLike] | None = None
+    ) -> Self:
+        """Learn the gallery, (n, d). `neighbors`, if known already, is (ids, similarities) without self."""
+        vectors = Vectors.check(gallery, "gallery")
+        known = neighbors
+        if known is not None and not isinstance(known, Neighbors):
+            known = Neighbors.check(known[0], known[1], len(vectors), self.params.metric)
+        if known is not None and len(known) != len(vectors):
+            raise BadInput(f"neighbors has {len(known)} rows, but the gallery has {len(vectors)} items.")
+        self._adopt(vectors, len(vectors), known)
+        return self
+
+    def rank(self, queries: npt.ArrayLike, top: int = 100) -> Ranking:
+        """Rank the fitted gallery for queries that were never seen before."""
+        vectors = prepare(Vectors.check(queries, "queries", self.vectors.dim), self.params.metric)
+        top = self._check_top(top, self.candidates)
+        return self._finish(self._walk_new(vectors, top), vectors, None, top)
+
+    def rank_self(self, top: int = 100) -> Ranking:
+        """Rank the gallery for each of its own items, the item itself left out."""
+        rows = np.arange(len(self.vectors))
+        top = self._check_top(top, len(rows) - 1)
+        return self._finish(self._walk_rows(rows, top), self.vectors, rows, top)
+
+    def rerank(self, queries: npt.ArrayLike, gallery: npt.ArrayLike, top: int = 100) -> Ranking:
+        """Rank the gallery for queries that join its graph (transductive, as in the papers).
+
+        The fitted state of this object, if any, is neither used nor changed.
+        """
+        items = Vectors.check(gallery, "gallery")
+        asked = Vectors.check(queries, "queries", items.dim)
+        joined = type(self)(self.params, self.seed)
+        joined._adopt(Vectors(np.concatenate([items.values, asked.values])), len(items), None)
+        rows = np.arange(len(items), len(items) + len(asked))
+        top = self._check_top(top, len(items))
+        own = Vectors(joined.vectors.values[rows])
+        return joined._finish(joined._walk_rows(rows, top), own, None, top)
+
+    # What a method provides -------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _prepare(self) -> None: ...
+
+    @abstractmethod
+    def _walk_new(self, queries: Vectors, top: int) -> Reached: ...
+
+    @abstractmethod
+    def _walk_rows(self, rows: IntArray, top: int) -> Reached: ...
+
+    # What a method may use --------------------------------------------------------------------------------
+
+    @property
+    def vectors(self) -> Vectors:
+        """The fitted vectors as the metric sees them."""
+        if self._vectors is None:
+            raise NotFitted(f"{self.name} has no gallery yet: call fit(gallery) first.")
+        return self._vectors
+
+    def neighbors(self, k: int) -> Neighbors:
+        """The k nearest others of every fitted item; fewer when there are fewer others."""
+        k = min(k, len(self.vectors) - 1)
+        if k < 1:
+            empty = np.zeros((len(self.vectors), 0))
+            return Neighbors(empty.astype(np.int32), empty.astype(np.float32), self.params.metric)
+        if self._neighbors is None or self._neighbors.k < k:
+            if self._given and self._neighbors is not None:
+                raise BadInput(
+                    f"neighbors has {self._neighbors.k} per item, but {self.name} needs {k}: "
+                    f"hand in more, or ask for smaller neighbourhoods."
+                )
+            self._neighbors = knn_graph(self.vectors, k, self.params.metric, seed=self.seed)
+        return self._neighbors.first(k)
+
+    def search(self, queries: Vectors, k: int, own: IntArray | None = None) -> Neighbors:
+        """The k nearest candidates of each query by plain similarity, without `own`."""
+        return self.searcher.search(queries, min(k, self.candidates), own)
+
+    @cached_property
+    def everyone(self) -> Searcher:
+        """Searches all fitted vectors, queries that joined the gallery included."""
+        return Searcher(self.vectors, self.params.metric, seed=self.seed)
+
+    def search_rows(self, rows: IntArray, k: int) -> Neighbors:
+        """The k nearest candidates of fitted rows by plain similarity, themselves left out."""
+        own = np.where(rows < self.candidates, rows, -1)
+        return self.search(Vectors(self.vectors.values[rows]), k, own)
+
+    # ------------------------------------------------------------------------------------------------------
+
+    def _adopt(self, vectors: Vectors, candidates: int, neighbors: Neighbors | None) -> None:
+        if neighbors is not None and neighbors.metric != self.params.metric:
+            raise BadInput(
+                f"neighbors are by {neighbors.metric}, but {self.name} was created with "
+                f"metric={self.params.metric!r}."
+            )
+        self._vectors = prepare(vectors, self.params.metric)
+        self._neighbors, self._given = neighbors, neighbors is not None
+        self.candidates = candidates
+        self.__dict__.pop("everyone", None)
+        self.searcher = Searcher(
+            Vectors(self.vectors.values[:candidates]), self.params.metric, seed=self.seed
+        )
+        self._prepare()
+
+    def _check_top(self, top: int, most: int) -> int:
+        if isinstance(top, bool) or not isinstance(top, (int, np.integer)) or top < 1:
+            raise BadInput(f"top must be a whole number of at least 1, but it is {top!r}.")
+        return min(int(top), most)
+
+    def _finish(self, reached: Reached, queries: Vectors, own: IntArray | None, top: int) -> Ranking:
+        """Reached items first; where they do not fill a row, the rest follows by plain similarity."""
+        short = np.flatnonzero((reached.ids[:, :top] >= 0).sum(axis=1) < top)
+        if len(short) and top > 0:
+            left_out = None if own is None else own[short]
+            plain = self.search(Vectors(queries.values[short]), top, left_out)
+            plain = complete(plain, left_out, self.candidates)
+            filled = merge(reached.rows(short), plain, top)
+            ids = np.empty((len(reached.ids), top), np.int64)
+            scores = np.empty((len(reached.ids), top), np.float32)
+            rest = np.setdiff1d(np.arange(len(ids)), short)
+            ids[rest], scores[rest] = reached.ids[rest, :top], reached.scores[rest, :top]
+            ids[short], scores[short] = filled
+            return Ranking(ids, scores)
+        return Ranking(reached.ids[:, :top].astype(np.int64), reached.scores[:, :top])
+
+    def __repr__(self) -> str:
+        chosen = ", ".join(f"{k}={v!r}" for k, v in self.params.model_dump(exclude_defaults=True).items())
+        return f"<{self.name}({chosen})>"
+
+
+def as_rows(neighbors: Neighbors, weights: npt.NDArray[np.float32], columns: int) -> sparse.csr_array:
+    """Neighbour lists with a weight each as sparse rows; absent neighbours and zero weights left out."""
+    keep = (neighbors.ids >= 0) & (weights > 0)
+    indptr = np.zeros(len(neighbors) + 1, np.int64)
+    np.cumsum(keep.sum(axis=1), out=indptr[1:])
+    rows = sparse.csr_array((weights[keep], neighbors.ids[keep], indptr), shape=(len(neighbors), columns))
+    rows.sort_indices()
+    return rows

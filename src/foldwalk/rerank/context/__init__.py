@@ -1,0 +1,1 @@
+"""Context: items are alike when their neighbourhoods are alike."""

@@ -1,0 +1,1 @@
+"""Diffusion: similarity that flows along the graph."""

@@ -1,0 +1,1 @@
+"""Query expansion: search again with a better query."""

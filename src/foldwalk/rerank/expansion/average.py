@@ -1,0 +1,35 @@
+"""Average query expansion: search again with the mean of the query and its nearest items.
+
+O. Chum et al., "Total recall: automatic query expansion with a generative feature model for object
+retrieval", ICCV 2007. With x_1 ... x_k the nearest of query q, unit vectors:
+
+    q' = q + x_1 + ... + x_k,   scaled to length one, then a second plain search.
+
+`dba=True` also replaces every gallery item by the mean of itself and its k - 1 nearest (database-side
+augmentation: R. Arandjelovic and A. Zisserman, CVPR 2012); the query is expanded with the original items and
+compared with the augmented ones. The expansion never uses other queries, so `rerank` equals `fit` and `rank`.
+"""
+
+from __future__ import annotations
+
+from foldwalk.core.neighbors import Neighbors
+from foldwalk.core.types import Float32Array
+from foldwalk.rerank.expansion.base import Expansion, ExpansionParams
+from foldwalk.rerank.params import neighborhood
+from foldwalk.rerank.registry import register
+
+
+class AQEParams(ExpansionParams):
+    k: int = neighborhood(4, "nearest items that are averaged with the query")
+
+
+@register
+class AQE(Expansion):
+    name = "aqe"
+    family = "expansion"
+    paper = "Chum et al., Total recall, ICCV 2007"
+    summary = "average query expansion: search again with the mean of query and nearest items"
+    Parameters = AQEParams
+
+    def _weights(self, neighbors: Neighbors) -> Float32Array:
+        return (neighbors.ids >= 0).astype("float32")

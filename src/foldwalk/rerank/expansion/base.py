@@ -1,0 +1,72 @@
+"""What query expansions share: a weighted mean of query and neighbours, and a second search."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit, prange
+from pydantic import Field
+
+from foldwalk.core.neighbors import Neighbors
+from foldwalk.core.ranking import Ranking
+from foldwalk.core.types import Float32Array, Int32Array, IntArray
+from foldwalk.core.vectors import Vectors
+from foldwalk.neighbors import Searcher, prepare
+from foldwalk.rerank.base import Reranker
+from foldwalk.rerank.order import Reached
+from foldwalk.rerank.params import Params
+
+
+class ExpansionParams(Params):
+    k: int
+    dba: bool = Field(False, description="also replace every item by the mean of itself and its nearest")
+
+
+class Expansion(Reranker):
+    """A method says how neighbours are weighed; the vector itself weighs one."""
+
+    @abstractmethod
+    def _weights(self, neighbors: Neighbors) -> Float32Array: ...
+
+    def _prepare(self) -> None:
+        self.expanded = self.searcher
+        if self.params.dba:
+            around = self.neighbors(self.params.k - 1)
+            self.expanded = Searcher(self._mean(self.vectors, around), self.params.metric, seed=self.seed)
+
+    def _walk_new(self, queries: Vectors, top: int) -> Reached:
+        return self._second_search(queries, self.search(queries, self.params.k), None, top)
+
+    def _walk_rows(self, rows: IntArray, top: int) -> Reached:
+        queries = Vectors(self.vectors.values[rows])
+        return self._second_search(queries, self.search_rows(rows, self.params.k), rows, top)
+
+    def rerank(self, queries: npt.ArrayLike, gallery: npt.ArrayLike, top: int = 100) -> Ranking:
+        """Expansion has no graph to join: the same as `fit(gallery)` and `rank(queries)`."""
+        return type(self)(self.params, self.seed).fit(gallery).rank(queries, top)
+
+    def _second_search(self, queries: Vectors, found: Neighbors, own: IntArray | None, top: int) -> Reached:
+        again = self.expanded.search(self._mean(queries, found), min(top, self.candidates), own)
+        return Reached(again.ids, again.similarities)
+
+    def _mean(self, vectors: Vectors, neighbors: Neighbors) -> Vectors:
+        """The weighted mean of each vector and its neighbours, as the metric sees it."""
+        weights = self._weights(neighbors)
+        sums = _weighted_sums(vectors.values, self.vectors.values, neighbors.ids, weights)
+        return prepare(Vectors(sums / (1 + weights.sum(axis=1, keepdims=True))), self.params.metric)
+
+
+@njit(cache=True, parallel=True)
+def _weighted_sums(
+    own: Float32Array, items: Float32Array, ids: Int32Array, weights: Float32Array
+) -> npt.NDArray[np.float32]:
+    sums = own.copy()
+    for row in prange(own.shape[0]):
+        for place in range(ids.shape[1]):
+            if ids[row, place] >= 0:
+                weight, item = weights[row, place], ids[row, place]
+                for i in range(own.shape[1]):
+                    sums[row, i] += weight * items[item, i]
+    return sums

@@ -1,0 +1,70 @@
+"""A closeness on sparse rows fused with the plain distance: the last step of the contextual methods."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from foldwalk.core.neighbors import Neighbors
+from foldwalk.core.types import Float32Array, IntArray
+from foldwalk.core.vectors import Vectors
+from foldwalk.neighbors.exact import least_similarity
+from foldwalk.neighbors.similarity import pair_similarities
+from foldwalk.rerank.order import Reached
+
+# Above this many items the scale of the distances is taken from a sample of the gallery.
+SAMPLE_ABOVE = 20_000
+SAMPLE = 5_000
+
+
+def distance_from_similarity(similarity: Float32Array, metric: str) -> Float32Array:
+    """Squared Euclidean distance of the pair."""
+    if metric == "cosine":
+        return np.maximum(2 - 2 * similarity, np.float32(0))
+    return np.asarray((1 / np.maximum(similarity, np.float32(1e-30)) - 1) ** 2, dtype=np.float32)
+
+
+def row_maximum(items: Vectors, queries: Vectors, metric: str) -> Float32Array:
+    """The largest squared distance from each query to any item; it only sets a scale.
+
+    Above 20,000 items it is taken over every n/5,000-th of them.
+    """
+    seen = items
+    if len(items) > SAMPLE_ABOVE:
+        seen = Vectors(np.ascontiguousarray(items.values[:: len(items) // SAMPLE]))
+    largest = distance_from_similarity(least_similarity(seen, queries, metric), metric)
+    return np.where(largest > 0, largest, np.float32(1))
+
+
+def fuse(
+    closeness: sparse.csr_array,
+    plain: Neighbors,
+    queries: Vectors,
+    items: Vectors,
+    scale: Float32Array,
+    weight: float,
+    top: int,
+    own: IntArray | None,
+) -> Reached:
+    """score = (1 - weight) closeness + weight (1 - d^2 / scale), the `top` best of each query.
+
+    `closeness` (q, items) is zero where it has no entry. There the score falls with the distance alone, so
+    no item outside its entries and the plain neighbours can be among the best.
+    """
+    metric, candidates = plain.metric, len(items)
+    known = plain.ids >= 0
+    rows = np.repeat(np.arange(len(plain)), known.sum(axis=1))
+    zeros = np.zeros(len(rows), np.float32)
+    both = sparse.csr_array((zeros, (rows, plain.ids[known])), shape=(len(plain), candidates))
+    entries = sparse.csr_array(closeness[:, :candidates])
+    # Explicit zeros survive an addition of CSR patterns only as entries of one of the two: shift by one.
+    both.data += 1
+    entries = sparse.csr_array((entries.data + 1, entries.indices, entries.indptr), shape=entries.shape)
+    union = sparse.csr_array(both.maximum(entries))
+    union.data -= 1
+    similarities = pair_similarities(
+        queries.values, items.values, union.indptr.astype(np.int64), union.indices, metric == "cosine"
+    )
+    relative = distance_from_similarity(similarities, metric) / np.repeat(scale, np.diff(union.indptr))
+    union.data = ((1 - weight) * union.data + weight * (1 - relative)).astype(np.float32)
+    return Reached.from_sparse(union, top, candidates, own)

@@ -1,0 +1,1 @@
+"""Learned re-rankers."""

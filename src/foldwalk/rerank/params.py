@@ -1,0 +1,100 @@
+"""A method's parameters: declared once, with type, default, range and meaning; checked in one place."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import Any, Literal, Self, get_args, get_origin
+
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from foldwalk.core.errors import BadParameter
+
+
+class Params(BaseModel):
+    """Base of every method's parameter class."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    metric: Literal["cosine", "euclidean"] = Field(
+        "cosine", description="cosine scales every vector to length one; euclidean takes vectors as they are"
+    )
+
+    @classmethod
+    def make(cls, method: str, values: dict[str, Any]) -> Self:
+        """The parameters, or one sentence naming the one that is wrong."""
+        for name in values:
+            if name not in cls.model_fields:
+                near = difflib.get_close_matches(name, cls.model_fields, n=3)
+                known = (
+                    f"did you mean {' or '.join(near)}?" if near else f"it has {', '.join(cls.model_fields)}."
+                )
+                raise BadParameter(f"{method} has no parameter {name!r}; {known}")
+        try:
+            return cls(**values)
+        except ValidationError as error:
+            first = error.errors()[0]
+            name = str(first["loc"][0]) if first["loc"] else "parameters"
+            allowed = {p.name: p.range for p in parameters_of(cls)}.get(name, "")
+            raise BadParameter(
+                f"{method}: parameter {name} is {values.get(name)!r}, but it must be {allowed}."
+            ) from None
+
+
+def neighborhood(default: int, description: str, low: int = 1, high: int = 100_000) -> Any:
+    """A parameter that counts neighbours: it cannot reach beyond the gallery."""
+    return Field(default, ge=low, le=high, description=description, json_schema_extra={"neighborhood": True})
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter as `describe` shows it."""
+
+    name: str
+    type: str
+    default: Any
+    low: float | None
+    high: float | None
+    choices: tuple[Any, ...]
+    text: str
+    neighborhood: bool
+    range: str
+
+
+def parameters_of(params: type[Params]) -> tuple[Parameter, ...]:
+    """Every parameter of a class, in the order of declaration, the common ones last."""
+    fields = {**{n: f for n, f in params.model_fields.items() if n != "metric"}}
+    fields["metric"] = params.model_fields["metric"]
+    out = []
+    for name, field in fields.items():
+        choices = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
+        low = high = None
+        above = below = ""
+        for rule in field.metadata:
+            if isinstance(rule, Ge):
+                low, above = float(str(rule.ge)), f"from {rule.ge}"
+            elif isinstance(rule, Gt):
+                low, above = float(str(rule.gt)), f"above {rule.gt}"
+            elif isinstance(rule, Le):
+                high, below = float(str(rule.le)), f"to {rule.le}"
+            elif isinstance(rule, Lt):
+                high, below = float(str(rule.lt)), f"below {rule.lt}"
+        kind = getattr(field.annotation, "__name__", str(field.annotation)) if not choices else "choice"
+        noun = {"int": "a whole number", "float": "a number", "bool": "true or false"}.get(kind, kind)
+        allowed = f"one of {', '.join(map(str, choices))}" if choices else f"{noun} {above} {below}".strip()
+        extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+        out.append(
+            Parameter(
+                name,
+                kind,
+                field.default,
+                low,
+                high,
+                choices,
+                field.description or "",
+                bool(extra.get("neighborhood", False)),
+                " ".join(allowed.split()),
+            )
+        )
+    return tuple(out)

@@ -1,0 +1,22 @@
+"""The numerical heart: solvers and sparse kernels that know nothing of pictures or papers."""
+
+from foldwalk.walk.conjugate import columns_per_block, solve_dense, solve_diffusion
+from foldwalk.walk.eigen import largest_eigenpairs
+from foldwalk.walk.overlap import InvertedList
+from foldwalk.walk.push import push_diffusion
+from foldwalk.walk.rows import multiply_capped, power_series, scale_rows, top_of_sparse_rows
+from foldwalk.walk.select import top_of_dense_rows
+
+__all__ = [
+    "InvertedList",
+    "columns_per_block",
+    "largest_eigenpairs",
+    "multiply_capped",
+    "power_series",
+    "push_diffusion",
+    "scale_rows",
+    "solve_dense",
+    "solve_diffusion",
+    "top_of_dense_rows",
+    "top_of_sparse_rows",
+]

@@ -1,0 +1,154 @@
+"""How much two sparse rows overlap, through an inverted list: only pairs that share a column are visited.
+
+For query rows A and item rows B (both >= 0):
+
+    "product"         sum_j a_j b_j
+    "minimum"         sum_j min(a_j, b_j)
+    "jensen_shannon"  1/2 sum_j (a_j + b_j) H2(a_j / (a_j + b_j))  over common j
+
+where H2 is the binary entropy in bits. For rows that sum to one, the Jensen-Shannon divergence (base 2) is
+one minus the last: a column held by one row alone adds a_j / 2 to it, which is what the common ones lack.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+from numba import njit, prange
+from scipy import sparse
+
+from foldwalk.core.errors import BadInput
+from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray, Scalar
+from foldwalk.walk.rows import CHUNKS
+
+Measure = Literal["product", "minimum", "jensen_shannon"]
+_CODES = {"product": 0, "minimum": 1, "jensen_shannon": 2}
+
+# H2 at 4097 points: linear interpolation is within 2e-5 everywhere but the outermost cells.
+_RESOLUTION = 4096
+LN2 = math.log(2.0)
+
+
+def _entropy_table() -> Float32Array:
+    p = np.arange(1, _RESOLUTION) / _RESOLUTION
+    inner = -p * np.log2(p) - (1 - p) * np.log2(1 - p)
+    return np.concatenate([[0], inner, [0], [0]]).astype(np.float32)
+
+
+_ENTROPY = _entropy_table()
+
+
+@njit(cache=True)
+def binary_entropy(share: Scalar, table: Float32Array) -> Scalar:
+    """H2(share) in bits: looked up, but computed where the curve is too steep for the table."""
+    if share < 0.02 or share > 0.98:
+        part, rest = float(share), 1.0 - float(share)
+        if part <= 0.0 or rest <= 0.0:
+            return np.float32(0)
+        return np.float32(-(part * math.log(part) + rest * math.log(rest)) / LN2)
+    position = share * np.float32(_RESOLUTION)
+    cell = int(position)
+    return table[cell] + (position - cell) * (table[cell + 1] - table[cell])
+
+
+@njit(cache=True)
+def _combine(a: Scalar, b: Scalar, code: Scalar, table: Float32Array) -> Scalar:
+    if code == 0:
+        return a * b
+    if code == 1:
+        return min(a, b)
+    return np.float32(0.5) * (a + b) * binary_entropy(a / (a + b), table)
+
+
+@njit(cache=True, parallel=True)
+def _count(
+    q_indptr: AnyArray,
+    q_indices: AnyArray,
+    l_indptr: AnyArray,
+    l_items: AnyArray,
+    items: int,
+    sizes: IntArray,
+) -> None:
+    n = q_indptr.shape[0] - 1
+    for chunk in prange(CHUNKS):
+        first, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
+        if first == last:
+            continue
+        stamp = np.full(items, -1, np.int32)
+        for row in range(first, last):
+            found = 0
+            for edge in range(q_indptr[row], q_indptr[row + 1]):
+                column = q_indices[edge]
+                for place in range(l_indptr[column], l_indptr[column + 1]):
+                    if stamp[l_items[place]] != row:
+                        stamp[l_items[place]] = row
+                        found += 1
+            sizes[row] = found
+
+
+@njit(cache=True, parallel=True)
+def _accumulate(
+    q_indptr: AnyArray,
+    q_indices: AnyArray,
+    q_data: AnyArray,
+    l_indptr: AnyArray,
+    l_items: AnyArray,
+    l_data: AnyArray,
+    items: int,
+    code: int,
+    table: Float32Array,
+    out_indptr: IntArray,
+    out_ids: Int32Array,
+    out_values: Float32Array,
+) -> None:
+    n = q_indptr.shape[0] - 1
+    for chunk in prange(CHUNKS):
+        first, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
+        if first == last:
+            continue
+        stamp = np.full(items, -1, np.int32)
+        sums = np.zeros(items, np.float32)
+        for row in range(first, last):
+            end = out_indptr[row]
+            for edge in range(q_indptr[row], q_indptr[row + 1]):
+                column, value = q_indices[edge], q_data[edge]
+                for place in range(l_indptr[column], l_indptr[column + 1]):
+                    item = l_items[place]
+                    if stamp[item] != row:
+                        stamp[item] = row
+                        sums[item] = 0
+                        out_ids[end] = item
+                        end += 1
+                    sums[item] += _combine(value, l_data[place], code, table)
+            for place in range(out_indptr[row], end):
+                out_values[place] = sums[out_ids[place]]
+
+
+class InvertedList:
+    """Item rows turned around: for each column the items that hold it. Built once, asked many times."""
+
+    def __init__(self, rows: sparse.csr_array) -> None:
+        turned = rows.T.tocsr()
+        self.items = int(rows.shape[0])
+        self.indptr, self.holders = turned.indptr, turned.indices
+        self.data = turned.data.astype(np.float32, copy=False)
+
+    def overlap(self, queries: sparse.csr_array, measure: Measure) -> sparse.csr_array:
+        """(q, items): the measure for every item that shares a column with the query (columns unsorted)."""
+        if measure not in _CODES:
+            raise BadInput(f"measure must be one of {', '.join(_CODES)}, but it is {measure!r}.")
+        count = queries.shape[0]
+        sizes = np.zeros(count, np.int64)
+        _count(queries.indptr, queries.indices, self.indptr, self.holders, self.items, sizes)
+        indptr = np.zeros(count + 1, np.int64)
+        np.cumsum(sizes, out=indptr[1:])
+        ids = np.empty(indptr[-1], np.int32)
+        values = np.empty(indptr[-1], np.float32)
+        _accumulate(
+            queries.indptr, queries.indices, queries.data.astype(np.float32, copy=False),
+            self.indptr, self.holders, self.data,
+            self.items, _CODES[measure], _ENTROPY, indptr, ids, values,
+        )  # fmt: skip
+        return sparse.csr_array((values, ids, indptr), shape=(count, self.items))

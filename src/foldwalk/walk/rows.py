@@ -1,0 +1,248 @@
+"""Sparse rows times sparse matrices, each row cut to its largest entries; no n x n array anywhere.
+
+Matrices are scipy CSR with float32 data. Every kernel runs in parallel over rows; a thread owns one dense
+scratch row of n numbers. Rows come out with ascending column ids.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+from scipy import sparse
+
+from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray, Scalar
+from foldwalk.walk.select import offer
+
+CHUNKS = 128
+
+
+@njit(cache=True)
+def keep_largest(
+    scratch: Float32Array,
+    touched: Int32Array,
+    count: Scalar,
+    cap: Scalar,
+    threshold: Scalar,
+    out_ids: Int32Array,
+    out_values: Float32Array,
+) -> int:
+    """Move the `cap` largest entries above the threshold from a scratch row to the output; clears the row."""
+    size = 0
+    for t in range(count):
+        item = touched[t]
+        value = scratch[item]
+        scratch[item] = 0
+        if value > threshold:
+            size = offer(out_values, out_ids, size, cap, value, item)
+    order = np.argsort(out_ids[:size])
+    out_ids[:size] = out_ids[:size][order]
+    out_values[:size] = out_values[:size][order]
+    return size
+
+
+@njit(cache=True)
+def scatter(
+    indptr: AnyArray,
+    indices: AnyArray,
+    data: AnyArray,
+    row: Scalar,
+    weight: Scalar,
+    scratch: Float32Array,
+    touched: Int32Array,
+    count: Scalar,
+) -> Scalar:
+    """scratch += weight * matrix[row], for positive entries; returns how many columns are touched now."""
+    for edge in range(indptr[row], indptr[row + 1]):
+        item, value = indices[edge], weight * data[edge]
+        if value > 0:
+            if scratch[item] == 0:
+                touched[count] = item
+                count += 1
+            scratch[item] += value
+    return count
+
+
+@njit(cache=True, parallel=True)
+def _multiply(
+    a_indptr: AnyArray,
+    a_indices: AnyArray,
+    a_data: AnyArray,
+    b_indptr: AnyArray,
+    b_indices: AnyArray,
+    b_data: AnyArray,
+    columns: int,
+    cap: int,
+    threshold: Scalar,
+    out_ids: Int32Array,
+    out_values: Float32Array,
+    sizes: IntArray,
+) -> None:
+    n = a_indptr.shape[0] - 1
+    for chunk in prange(CHUNKS):
+        first, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
+        if first == last:
+            continue
+        scratch = np.zeros(columns, np.float32)
+        touched = np.empty(columns, np.int32)
+        for row in range(first, last):
+            count = 0
+            for edge in range(a_indptr[row], a_indptr[row + 1]):
+                middle, weight = a_indices[edge], a_data[edge]
+                count = scatter(b_indptr, b_indices, b_data, middle, weight, scratch, touched, count)
+            sizes[row] = keep_largest(scratch, touched, count, cap, threshold, out_ids[row], out_values[row])
+
+
+def multiply_capped(
+    left: sparse.csr_array, right: sparse.csr_array, cap: int, threshold: float = 0.0
+) -> sparse.csr_array:
+    """left @ right, both >= 0, with the `cap` largest entries above `threshold` of each row kept."""
+    n, columns = left.shape[0], right.shape[1]
+    cap = min(cap, columns)
+    ids = np.empty((n, cap), np.int32)
+    values = np.empty((n, cap), np.float32)
+    sizes = np.zeros(n, np.int64)
+    _multiply(
+        left.indptr, left.indices, left.data.astype(np.float32, copy=False),
+        right.indptr, right.indices, right.data.astype(np.float32, copy=False),
+        columns, cap, np.float32(threshold), ids, values, sizes,
+    )  # fmt: skip
+    return pack(ids, values, sizes, columns)
+
+
+@njit(cache=True, parallel=True)
+def _series(
+    indptr: AnyArray,
+    indices: AnyArray,
+    data: AnyArray,
+    start_indptr: AnyArray,
+    start_indices: AnyArray,
+    start_data: AnyArray,
+    alpha: Scalar,
+    terms: int,
+    threshold: Scalar,
+    columns: int,
+    cap: int,
+    out_ids: Int32Array,
+    out_values: Float32Array,
+    sizes: IntArray,
+) -> None:
+    n = start_indptr.shape[0] - 1
+    for chunk in prange(CHUNKS):
+        first, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
+        if first == last:
+            continue
+        total = np.zeros(columns, np.float32)
+        step = np.zeros(columns, np.float32)
+        in_total = np.empty(columns, np.int32)
+        in_step = np.empty(columns, np.int32)
+        front_ids = np.empty(columns, np.int32)
+        front_values = np.empty(columns, np.float32)
+        for row in range(first, last):
+            reached = scatter(start_indptr, start_indices, start_data, row, np.float32(1), total, in_total, 0)
+            front = reached
+            for t in range(reached):
+                front_ids[t] = in_total[t]
+                front_values[t] = total[in_total[t]]
+            for _ in range(terms):
+                count = 0
+                for f in range(front):
+                    weight = alpha * front_values[f]
+                    count = scatter(indptr, indices, data, front_ids[f], weight, step, in_step, count)
+                front = 0
+                for t in range(count):
+                    item = in_step[t]
+                    value = step[item]
+                    step[item] = 0
+                    if value > threshold:
+                        front_ids[front] = item
+                        front_values[front] = value
+                        front += 1
+                        if total[item] == 0:
+                            in_total[reached] = item
+                            reached += 1
+                        total[item] += value
+                if front == 0:
+                    break
+            sizes[row] = keep_largest(
+                total, in_total, reached, cap, np.float32(0), out_ids[row], out_values[row]
+            )
+
+
+def power_series(
+    matrix: sparse.csr_array,
+    starts: sparse.csr_array,
+    alpha: float,
+    terms: int = 24,
+    threshold: float = 1e-6,
+    cap: int = 1000,
+) -> sparse.csr_array:
+    """sum over t = 0 ... terms of starts (alpha S)^t, row by row, S >= 0 symmetric or not.
+
+    What is below `threshold` in one term walks no further, and each row keeps its `cap` largest entries: a
+    sparse approximation of starts (I - alpha S)^-1.
+    """
+    n, columns = starts.shape
+    cap = min(cap, columns)
+    ids = np.empty((n, cap), np.int32)
+    values = np.empty((n, cap), np.float32)
+    sizes = np.zeros(n, np.int64)
+    _series(
+        matrix.indptr, matrix.indices, matrix.data.astype(np.float32, copy=False),
+        starts.indptr, starts.indices, starts.data.astype(np.float32, copy=False),
+        np.float32(alpha), terms, np.float32(threshold), columns, cap, ids, values, sizes,
+    )  # fmt: skip
+    return pack(ids, values, sizes, columns)
+
+
+@njit(cache=True, parallel=True)
+def _top_rows(
+    indptr: AnyArray,
+    indices: AnyArray,
+    data: AnyArray,
+    cap: int,
+    out_ids: Int32Array,
+    out_values: Float32Array,
+    sizes: IntArray,
+) -> None:
+    for row in prange(indptr.shape[0] - 1):
+        size = 0
+        for edge in range(indptr[row], indptr[row + 1]):
+            size = offer(out_values[row], out_ids[row], size, cap, data[edge], indices[edge])
+        order = np.argsort(out_ids[row, :size])
+        out_ids[row, :size] = out_ids[row, :size][order]
+        out_values[row, :size] = out_values[row, :size][order]
+        sizes[row] = size
+
+
+def top_of_sparse_rows(matrix: sparse.csr_array, k: int) -> sparse.csr_array:
+    """Each row cut to its k largest entries, ties to the smaller column."""
+    n = matrix.shape[0]
+    widest = int(np.diff(matrix.indptr).max(initial=0))
+    k = min(k, widest)
+    ids = np.empty((n, k), np.int32)
+    values = np.empty((n, k), np.float32)
+    sizes = np.zeros(n, np.int64)
+    if k > 0:
+        _top_rows(
+            matrix.indptr, matrix.indices, matrix.data.astype(np.float32, copy=False), k, ids, values, sizes
+        )
+    return pack(ids, values, sizes, matrix.shape[1])
+
+
+def scale_rows(matrix: sparse.csr_array, norm: str = "l1") -> sparse.csr_array:
+    """Each row divided by its l1 or l2 norm; empty rows stay empty."""
+    power = matrix.data.astype(np.float64)
+    power = np.abs(power) if norm == "l1" else power**2
+    row_of = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    sums = np.bincount(row_of, weights=power, minlength=matrix.shape[0])
+    lengths = sums if norm == "l1" else np.sqrt(sums)
+    data = (matrix.data / np.where(lengths > 0, lengths, 1)[row_of]).astype(np.float32)
+    return sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
+def pack(ids: Int32Array, values: Float32Array, sizes: IntArray, columns: int) -> sparse.csr_array:
+    """Rows of a fixed width, of which the first sizes[row] entries count, as a CSR matrix."""
+    indptr = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=indptr[1:])
+    filled = np.arange(ids.shape[1])[None, :] < sizes[:, None]
+    return sparse.csr_array((values[filled], ids[filled], indptr), shape=(len(sizes), columns))

@@ -1,0 +1,87 @@
+"""The k largest of a row, ties to the smaller id: the one order every stage agrees on."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+
+from foldwalk.core.types import AnyArray, Float32Array, Int32Array, Scalar
+
+
+@njit(cache=True, inline="always")
+def comes_before(value: Scalar, item: Scalar, other_value: Scalar, other_item: Scalar) -> Scalar:
+    """Larger value first; among equals the smaller id first."""
+    return value > other_value or (value == other_value and item < other_item)
+
+
+@njit(cache=True)
+def sift_down(values: AnyArray, items: AnyArray, size: int) -> None:
+    """Restore a heap whose root, the entry that comes last, was just replaced."""
+    parent = 0
+    while True:
+        last = 2 * parent + 1
+        if last >= size:
+            return
+        right = last + 1
+        if right < size and comes_before(values[last], items[last], values[right], items[right]):
+            last = right
+        if not comes_before(values[parent], items[parent], values[last], items[last]):
+            return
+        values[parent], values[last] = values[last], values[parent]
+        items[parent], items[last] = items[last], items[parent]
+        parent = last
+
+
+@njit(cache=True)
+def sort_heap(values: AnyArray, items: AnyArray, size: int) -> None:
+    """Turn the heap into a list, best first."""
+    for end in range(size - 1, 0, -1):
+        values[0], values[end] = values[end], values[0]
+        items[0], items[end] = items[end], items[0]
+        sift_down(values, items, end)
+
+
+@njit(cache=True)
+def offer(values: AnyArray, items: AnyArray, size: int, capacity: int, value: Scalar, item: Scalar) -> int:
+    """Offer one entry to a heap of the best `capacity`; returns the heap's new size."""
+    if size < capacity:
+        child = size
+        values[child], items[child] = value, item
+        while child > 0:
+            parent = (child - 1) // 2
+            if not comes_before(values[parent], items[parent], values[child], items[child]):
+                break
+            values[parent], values[child] = values[child], values[parent]
+            items[parent], items[child] = items[child], items[parent]
+            child = parent
+        return size + 1
+    if capacity > 0 and comes_before(value, item, values[0], items[0]):
+        values[0], items[0] = value, item
+        sift_down(values, items, size)
+    return size
+
+
+@njit(cache=True, parallel=True)
+def _top_dense(scores: Float32Array, k: int, ids: Int32Array, values: Float32Array) -> None:
+    for row in prange(scores.shape[0]):
+        size = 0
+        best, items = values[row], ids[row]
+        floor = np.float32(-np.inf)
+        for column in range(scores.shape[1]):
+            score = scores[row, column]
+            # Ids rise along the row, so an equal score never replaces one that is already in.
+            if score > floor or size < k:
+                size = offer(best, items, size, k, score, column)
+                if size == k:
+                    floor = best[0]
+        sort_heap(best, items, size)
+
+
+def top_of_dense_rows(scores: Float32Array, k: int) -> tuple[Int32Array, Float32Array]:
+    """Columns and values of the k largest of each row of a dense block, largest first, ties by column."""
+    k = min(k, scores.shape[1])
+    ids = np.full((scores.shape[0], k), -1, np.int32)
+    values = np.zeros((scores.shape[0], k), np.float32)
+    if k > 0:
+        _top_dense(scores, k, ids, values)
+    return ids, values

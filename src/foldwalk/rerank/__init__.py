@@ -2,5 +2,6 @@
 
 from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.registry import Card, create, describe, names
+from foldwalk.rerank.saving import load, save
 
-__all__ = ["Card", "Reranker", "create", "describe", "names"]
+__all__ = ["Card", "Reranker", "create", "describe", "load", "names", "save"]

@@ -24,7 +24,7 @@ from foldwalk.core.errors import BadInput, NotFitted
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.ranking import Ranking
 from foldwalk.core.seeds import check_seed
-from foldwalk.core.types import IntArray
+from foldwalk.core.types import AnyArray, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.neighbors import Searcher, knn_graph, prepare
 from foldwalk.rerank.order import Reached, complete, merge
@@ -61,7 +61,7 @@ class Reranker(ABC):
             known = Neighbors.check(known[0], known[1], len(vectors), self.params.metric)
         if known is not None and len(known) != len(vectors):
             raise BadInput(f"neighbors has {len(known)} rows, but the gallery has {len(vectors)} items.")
-        self._adopt(vectors, len(vectors), known)
+        self._adopt(prepare(vectors, self.params.metric), len(vectors), known)
         return self
 
     def rank(self, queries: npt.ArrayLike, top: int = 100) -> Ranking:
@@ -74,6 +74,8 @@ class Reranker(ABC):
         """Rank the gallery for each of its own items, the item itself left out."""
         rows = np.arange(len(self.vectors))
         top = self._check_top(top, len(rows) - 1)
+        if top == 0:
+            return Ranking(np.zeros((1, 0), np.int64), np.zeros((1, 0), np.float32))
         return self._finish(self._walk_rows(rows, top), self.vectors, rows, top)
 
     def rerank(self, queries: npt.ArrayLike, gallery: npt.ArrayLike, top: int = 100) -> Ranking:
@@ -84,7 +86,8 @@ class Reranker(ABC):
         items = Vectors.check(gallery, "gallery")
         asked = Vectors.check(queries, "queries", items.dim)
         joined = type(self)(self.params, self.seed)
-        joined._adopt(Vectors(np.concatenate([items.values, asked.values])), len(items), None)
+        everyone = Vectors(np.concatenate([items.values, asked.values]))
+        joined._adopt(prepare(everyone, self.params.metric), len(items), None)
         rows = np.arange(len(items), len(items) + len(asked))
         top = self._check_top(top, len(items))
         own = Vectors(joined.vectors.values[rows])
@@ -100,6 +103,14 @@ class Reranker(ABC):
 
     @abstractmethod
     def _walk_rows(self, rows: IntArray, top: int) -> Reached: ...
+
+    def _state(self) -> dict[str, AnyArray]:
+        """What `_prepare` computed and `save` should keep; without it, loading prepares again."""
+        return {}
+
+    def _restore(self, state: dict[str, AnyArray]) -> None:
+        """The opposite of `_state`."""
+        raise NotImplementedError
 
     # What a method may use --------------------------------------------------------------------------------
 
@@ -141,20 +152,30 @@ class Reranker(ABC):
 
     # ------------------------------------------------------------------------------------------------------
 
-    def _adopt(self, vectors: Vectors, candidates: int, neighbors: Neighbors | None) -> None:
+    def _adopt(
+        self,
+        vectors: Vectors,
+        candidates: int,
+        neighbors: Neighbors | None,
+        state: dict[str, AnyArray] | None = None,
+    ) -> None:
+        """Take vectors as the metric sees them, of which the first `candidates` may be answered."""
         if neighbors is not None and neighbors.metric != self.params.metric:
             raise BadInput(
                 f"neighbors are by {neighbors.metric}, but {self.name} was created with "
                 f"metric={self.params.metric!r}."
             )
-        self._vectors = prepare(vectors, self.params.metric)
+        self._vectors = vectors
         self._neighbors, self._given = neighbors, neighbors is not None
         self.candidates = candidates
         self.__dict__.pop("everyone", None)
         self.searcher = Searcher(
             Vectors(self.vectors.values[:candidates]), self.params.metric, seed=self.seed
         )
-        self._prepare()
+        if state is None:
+            self._prepare()
+        else:
+            self._restore(state)
 
     def _check_top(self, top: int, most: int) -> int:
         if isinstance(top, bool) or not isinstance(top, (int, np.integer)) or top < 1:
@@ -164,7 +185,7 @@ class Reranker(ABC):
     def _finish(self, reached: Reached, queries: Vectors, own: IntArray | None, top: int) -> Ranking:
         """Reached items first; where they do not fill a row, the rest follows by plain similarity."""
         short = np.flatnonzero((reached.ids[:, :top] >= 0).sum(axis=1) < top)
-        if len(short) and top > 0:
+        if len(short):
             left_out = None if own is None else own[short]
             plain = self.search(Vectors(queries.values[short]), top, left_out)
             plain = complete(plain, left_out, self.candidates)

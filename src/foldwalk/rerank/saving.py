@@ -1,0 +1,79 @@
+"""A fitted method in one .npz file: arrays and a line of JSON, nothing that runs when it is read."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from foldwalk.core.errors import BadInput, MissingData
+from foldwalk.core.neighbors import Neighbors
+from foldwalk.core.vectors import Vectors
+from foldwalk.rerank.base import Reranker
+from foldwalk.rerank.registry import create
+
+FORMAT = 1
+
+
+def save(method: Reranker, path: str | os.PathLike[str]) -> Path:
+    """Write a fitted method to a .npz file, whole or not at all."""
+    target = Path(path)
+    if target.suffix != ".npz":
+        raise BadInput(f"{target}: a fitted method is saved as .npz.")
+    if not target.parent.is_dir():
+        raise MissingData(f"{target.parent} is not a folder; create it first.")
+    header = {
+        "format": FORMAT,
+        "method": method.name,
+        "parameters": method.params.model_dump(),
+        "seed": method.seed,
+    }
+    arrays: dict[str, Any] = {"header": np.array(json.dumps(header)), "vectors": method.vectors.values}
+    known = method._neighbors
+    if known is not None:
+        arrays["neighbor_ids"], arrays["neighbor_similarities"] = known.ids, known.similarities
+        arrays["neighbor_origin"] = np.array(json.dumps({"recall": known.recall, "how": known.how}))
+    arrays |= {f"state_{name}": array for name, array in method._state().items()}
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=".foldwalk-", suffix=".npz")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            np.savez(file, **arrays)
+        os.replace(temporary, target)
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+    return target
+
+
+def load(path: str | os.PathLike[str]) -> Reranker:
+    """A method as `save` wrote it, ready to rank."""
+    source = Path(path)
+    if not source.is_file():
+        raise MissingData(f"{source} does not exist.")
+    try:
+        with np.load(source, allow_pickle=False) as file:
+            header = json.loads(str(file["header"]))
+            arrays = {name: file[name] for name in file.files}
+        if header.get("format") != FORMAT:
+            raise BadInput(f"{source} was written by another version of foldwalk; fit and save it again.")
+        method = create(header["method"], seed=header["seed"], **header["parameters"])
+        vectors = Vectors.check(arrays["vectors"], str(source))
+        neighbors = None
+        if "neighbor_ids" in arrays:
+            origin = json.loads(str(arrays["neighbor_origin"]))
+            ids, similarities = arrays["neighbor_ids"], arrays["neighbor_similarities"]
+            checked = Neighbors.check(ids, similarities, len(vectors), method.params.metric)
+            neighbors = Neighbors(
+                checked.ids, checked.similarities, checked.metric, origin["recall"], origin["how"]
+            )
+        state = {name.removeprefix("state_"): a for name, a in arrays.items() if name.startswith("state_")}
+        method._adopt(vectors, len(vectors), neighbors, state or None)
+    except (BadInput, MissingData):
+        raise
+    except (ValueError, KeyError, OSError, zipfile.BadZipFile, EOFError, AttributeError, TypeError) as error:
+        raise BadInput(f"{source} is not a method saved by foldwalk: {error}.") from None
+    return method

@@ -1,0 +1,238 @@
+"""What every registered method promises. A method added later is tested here without an edit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from conftest import clustered
+from foldwalk import rerank
+from foldwalk.core import BadInput, BadParameter, NotFitted, UnknownName, Vectors
+from foldwalk.neighbors import knn_graph
+
+NAMES = rerank.names()
+GALLERY, LABELS = clustered()
+QUERIES, QUERY_LABELS = clustered(n=12, seed=1)
+QUERIES = np.concatenate([GALLERY[:6] + 0.02, QUERIES[6:]]).astype(np.float32)
+
+
+def check_total_order(ranking, queries, top, items):
+    assert ranking.ids.shape == ranking.scores.shape == (queries, top)
+    assert ranking.ids.dtype == np.int64
+    assert ranking.scores.dtype == np.float32
+    assert np.isfinite(ranking.scores).all()
+    assert (np.diff(ranking.scores, axis=1) <= 0).all()
+    if top == items:
+        assert (np.sort(ranking.ids, axis=1) == np.arange(items)).all()
+    else:
+        assert all(len(set(row)) == top for row in ranking.ids.tolist())
+
+
+@pytest.fixture(params=NAMES)
+def name(request):
+    return request.param
+
+
+def test_ranks_unseen_queries_in_a_total_order(name):
+    method = rerank.create(name).fit(GALLERY)
+    check_total_order(method.rank(QUERIES, top=10), len(QUERIES), 10, len(GALLERY))
+    check_total_order(method.rank(QUERIES, top=10_000), len(QUERIES), len(GALLERY), len(GALLERY))
+
+
+def test_ranks_transductively_in_a_total_order(name):
+    ranking = rerank.create(name).rerank(QUERIES, GALLERY, top=10_000)
+    check_total_order(ranking, len(QUERIES), len(GALLERY), len(GALLERY))
+
+
+def test_ranks_the_gallery_itself_without_the_item(name):
+    ranking = rerank.create(name).fit(GALLERY).rank_self(top=10_000)
+    n = len(GALLERY)
+    check_total_order(ranking, n, n - 1, n)
+    assert not (ranking.ids == np.arange(n)[:, None]).any()
+
+
+def test_a_shorter_answer_is_the_head_of_a_longer_one(name):
+    method = rerank.create(name).fit(GALLERY)
+    assert (method.rank(QUERIES, top=7).ids == method.rank(QUERIES, top=70).ids[:, :7]).all()
+    assert (method.rank_self(top=7).ids == method.rank_self(top=70).ids[:, :7]).all()
+
+
+def test_finds_the_clusters(name):
+    """On well separated clusters nearly all of the first ten share the query's label, in every mode."""
+    method = rerank.create(name).fit(GALLERY)
+    labels = LABELS[method.rank_self(top=10).ids]
+    assert (labels == LABELS[:, None]).mean() > 0.95
+    for ranking in (method.rank(GALLERY[:20], top=10), rerank.create(name).rerank(GALLERY[:20], GALLERY, 10)):
+        assert (LABELS[ranking.ids] == LABELS[:20, None]).mean() > 0.95
+
+
+def test_the_order_of_the_gallery_does_not_matter(name):
+    shuffle = np.random.default_rng(0).permutation(len(GALLERY))
+    straight = rerank.create(name).rerank(QUERIES, GALLERY, top=30)
+    shuffled = rerank.create(name).rerank(QUERIES, GALLERY[shuffle], top=30)
+    assert np.allclose(straight.scores, shuffled.scores, atol=1e-3)
+    back = shuffle[shuffled.ids]
+    for a, b, scores in zip(straight.ids, back, straight.scores, strict=True):
+        # Neighbours in the ranking whose scores differ by no more than rounding may change places.
+        for place in np.flatnonzero(a != b):
+            twin = int(np.flatnonzero(a == b[place])[0]) if b[place] in a else len(a) - 1
+            assert abs(scores[place] - scores[twin]) < 1e-3
+
+
+def test_the_other_queries_of_a_batch_do_not_matter(name):
+    method = rerank.create(name).fit(GALLERY)
+    together = method.rank(QUERIES, top=20)
+    alone = [method.rank(query[None], top=20) for query in QUERIES]
+    assert np.allclose(together.scores, np.concatenate([r.scores for r in alone]), atol=1e-4)
+    assert (together.ids == np.concatenate([r.ids for r in alone])).mean() > 0.98
+
+
+def test_same_input_and_seed_give_the_same_bytes(name):
+    runs = [rerank.create(name, seed=3).rerank(QUERIES, GALLERY, top=20) for _ in range(2)]
+    runs += [rerank.create(name, seed=3).rerank(QUERIES.copy(), GALLERY.astype(np.float64), top=20)]
+    assert len({r.ids.tobytes() + r.scores.tobytes() for r in runs}) == 1
+    fitted = [rerank.create(name, seed=3).fit(GALLERY) for _ in range(2)]
+    assert len({f.rank(QUERIES).scores.tobytes() for f in fitted}) == 1
+    assert len({f.rank_self().ids.tobytes() for f in fitted}) == 1
+
+
+def test_duplicates(name):
+    doubled = np.concatenate([GALLERY[:40], GALLERY[:40], np.repeat(GALLERY[:1], 60, axis=0)])
+    for ranking in (
+        rerank.create(name).rerank(QUERIES, doubled, top=1000),
+        rerank.create(name).fit(doubled).rank(QUERIES, top=1000),
+    ):
+        check_total_order(ranking, len(QUERIES), len(doubled), len(doubled))
+    own = rerank.create(name).fit(doubled).rank_self(top=1)
+    # The first answer to an item that exists many times is one of its copies.
+    assert np.allclose(doubled[own.ids[80:, 0]], doubled[80:], atol=1e-6)
+
+
+def test_zero_vectors_come_last(name):
+    holed = GALLERY.copy()
+    holed[[3, 50, 119]] = 0
+    method = rerank.create(name).fit(holed)
+    ranking = method.rank(QUERIES, top=1000)
+    assert (np.sort(ranking.ids[:, -3:], axis=1) == [3, 50, 119]).all()
+    transductive = rerank.create(name).rerank(QUERIES, holed, top=1000)
+    assert (np.sort(transductive.ids[:, -3:], axis=1) == [3, 50, 119]).all()
+    check_total_order(method.rank(np.zeros((1, GALLERY.shape[1])), top=1000), 1, len(holed), len(holed))
+    check_total_order(method.rank_self(top=1000), len(holed), len(holed) - 1, len(holed))
+    nothing = rerank.create(name).fit(np.zeros((5, 4)))
+    check_total_order(nothing.rank(np.zeros((2, 4))), 2, 5, 5)
+    check_total_order(nothing.rank_self(), 5, 4, 5)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+def test_fewer_items_than_neighbours(name, n):
+    few = GALLERY[:n]
+    check_total_order(rerank.create(name).fit(few).rank(QUERIES), len(QUERIES), n, n)
+    check_total_order(rerank.create(name).rerank(QUERIES[:1], few), 1, n, n)
+    own = rerank.create(name).fit(few).rank_self()
+    assert own.ids.shape == (n, n - 1)
+
+
+def test_disconnected_graph(name):
+    """Two groups at right angles: whoever starts in one finds all of it before any of the other."""
+    left = np.hstack([np.abs(GALLERY[:60]), np.zeros((60, 16))])
+    right = np.hstack([np.zeros((60, 16)), np.abs(GALLERY[60:])])
+    both = np.concatenate([left, right])
+    sides = np.arange(120) >= 60
+    for ranking in (
+        rerank.create(name).fit(both).rank(both[[0, 100]], top=120),
+        rerank.create(name).rerank(both[[0, 100]], both, top=120),
+    ):
+        assert not sides[ranking.ids[0, :60]].any()
+        assert sides[ranking.ids[1, :60]].all()
+    own = rerank.create(name).fit(both).rank_self(top=59)
+    assert (sides[own.ids] == sides[:, None]).all()
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_refuses_what_is_not_finite(name, bad):
+    broken = GALLERY.copy()
+    broken[7, 2] = bad
+    with pytest.raises(BadInput, match=r"gallery, row 7, column 2"):
+        rerank.create(name).fit(broken)
+    with pytest.raises(BadInput, match=r"queries, row 7, column 2"):
+        rerank.create(name).fit(GALLERY).rank(broken)
+    with pytest.raises(BadInput, match=r"queries, row 7, column 2"):
+        rerank.create(name).rerank(broken, GALLERY)
+
+
+def test_refuses_what_does_not_fit(name):
+    method = rerank.create(name).fit(GALLERY)
+    with pytest.raises(BadInput, match="16 were expected"):
+        method.rank(QUERIES[:, :5])
+    with pytest.raises(BadInput, match="2-D"):
+        method.rank(QUERIES[0])
+    with pytest.raises(BadInput, match="top"):
+        method.rank(QUERIES, top=0)
+    with pytest.raises(NotFitted, match="fit"):
+        rerank.create(name).rank(QUERIES)
+    with pytest.raises(NotFitted, match="fit"):
+        rerank.create(name).rank_self()
+
+
+def test_reranking_leaves_the_fitted_state_alone(name):
+    method = rerank.create(name).fit(GALLERY)
+    before = method.rank(QUERIES).scores.tobytes()
+    method.rerank(QUERIES[:3], GALLERY[:30])
+    assert method.rank(QUERIES).scores.tobytes() == before
+
+
+def test_neighbours_may_be_handed_in(name):
+    known = knn_graph(Vectors.check(GALLERY).unit(), len(GALLERY) - 1)
+    given = rerank.create(name).fit(GALLERY, neighbors=(known.ids, known.similarities))
+    assert (given.rank(QUERIES).ids == rerank.create(name).fit(GALLERY).rank(QUERIES).ids).all()
+
+
+def test_euclidean_metric(name):
+    shifted = 3 * GALLERY + 5
+    method = rerank.create(name, metric="euclidean").fit(shifted)
+    check_total_order(method.rank(3 * QUERIES + 5, top=1000), len(QUERIES), len(GALLERY), len(GALLERY))
+    assert (LABELS[method.rank_self(top=10).ids] == LABELS[:, None]).mean() > 0.95
+
+
+def test_saved_and_loaded_it_ranks_the_same(name, tmp_path):
+    method = rerank.create(name, seed=5).fit(GALLERY)
+    again = rerank.load(rerank.save(method, tmp_path / "fitted.npz"))
+    assert again.rank(QUERIES).scores.tobytes() == method.rank(QUERIES).scores.tobytes()
+    assert again.rank_self().ids.tobytes() == method.rank_self().ids.tobytes()
+
+
+def test_card(name):
+    card = rerank.describe(name)
+    assert card.name == name
+    assert card.family in ("expansion", "context", "diffusion", "learned")
+    assert card.paper
+    assert card.summary
+    for parameter in card.parameters:
+        assert parameter.text, f"{parameter.name} says nothing"
+        assert parameter.range, f"{parameter.name} has no range"
+
+
+def test_parameters_out_of_range_are_named(name):
+    for parameter in rerank.describe(name).parameters:
+        wrong = []
+        if parameter.low is not None:
+            wrong.append(parameter.low - 1)
+        if parameter.high is not None:
+            wrong.append(parameter.high + 1)
+        if parameter.choices:
+            wrong.append("no such choice")
+        if parameter.type == "bool":
+            wrong.append("perhaps")
+        assert wrong, f"{parameter.name} has no range"
+        for value in wrong:
+            with pytest.raises(ValueError, match=rf"{name}: parameter {parameter.name} is"):
+                rerank.create(name, **{parameter.name: value})
+    with pytest.raises(BadParameter, match="no_such_parameter"):
+        rerank.create(name, no_such_parameter=1)
+
+
+def test_unknown_names_are_answered_with_near_ones():
+    with pytest.raises(UnknownName, match="k_reciprocal"):
+        rerank.create("k_reciprocl")
+    with pytest.raises(ValueError, match="plain"):
+        rerank.create("plane")

@@ -34,9 +34,9 @@ CLOSED_FORM_LIMIT = 10_000
 
 
 class ManifoldRankingParams(Params):
-    k: int = neighborhood(15, "neighbours of each item in the graph")
+    k: int = neighborhood(5, "neighbours of each item in the graph")
     k_query: int = neighborhood(5, "nearest items at which the walk of an unseen query starts")
-    alpha: float = Field(0.99, ge=0, lt=1, description="share of relevance that walks on at each step")
+    alpha: float = Field(0.95, ge=0, lt=1, description="share of relevance that walks on at each step")
     kernel: Literal["gaussian", "cosine", "inverse"] = Field("gaussian", description="affinity of neighbours")
     gamma: float = Field(3.0, gt=0, le=100, description="power of the cosine kernel")
     links: Literal["union", "mutual"] = Field("union", description="edge if either or if both are neighbours")

@@ -1,0 +1,59 @@
+"""DeepFashion In-Shop: shop photographs as queries, other photographs of the same garment to be found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from foldwalk.core.errors import BadInput
+from foldwalk.datasets.features import FeatureFile
+from foldwalk.datasets.files import need_file, read_table, safe_name
+from foldwalk.datasets.sources import Listing, QuerySource, rows_of_split
+from foldwalk.evaluate import QueryGallery
+
+LIST = "list_eval_partition.txt"
+
+
+class InShop(QuerySource):
+    name = "inshop"
+    title = "DeepFashion In-Shop Clothes Retrieval"
+    what = "14,218 queries over 12,612 photographs of 3,985 garments"
+    source = (
+        "the DeepFashion database of the Multimedia Laboratory, CUHK: In-shop Clothes Retrieval Benchmark"
+    )
+    reference = "Liu et al.: DeepFashion: powering robust clothes recognition and retrieval, CVPR 2016"
+    folders = ("inshop", "In-shop", "In-shop Clothes Retrieval Benchmark")
+    holds = (LIST, f"Eval/{LIST}", f"Anno/{LIST}")
+
+    def listing(self, root: Path | None, file: FeatureFile | None) -> Listing:
+        folder = self.folder(root)
+        if folder is not None:
+            return _from_list(folder)
+        if file is None or file.labels is None:
+            raise self.missing(root)
+        gallery, gallery_names = rows_of_split(file, "gallery", "test")
+        queries, query_names = rows_of_split(file, "query")
+        protocol = QueryGallery(file.labels[queries], file.labels[gallery])
+        return Listing(gallery_names, query_names, protocol, folder=None, labels=file.labels[gallery])
+
+
+def _from_list(folder: Path) -> Listing:
+    path = need_file([folder / LIST, folder / "Eval" / LIST, folder / "Anno" / LIST], LIST)
+    # image_name item_id evaluation_status, under the number of pictures and a heading
+    rows = [(safe_name(name, path), item, status) for name, item, status in read_table(path, 3, skip=2)]
+    names = {part: [name for name, _, status in rows if status == part] for part in ("query", "gallery")}
+    items = {part: [item for _, item, status in rows if status == part] for part in ("query", "gallery")}
+    if not names["query"] or not names["gallery"]:
+        raise BadInput(f"{path} names no query or no gallery pictures; get it again from its authors.")
+    pictures = folder / "Img" if (folder / "Img" / "img").is_dir() else folder
+    return Listing(
+        names["gallery"],
+        names["query"],
+        QueryGallery(items["query"], items["gallery"]),
+        pictures if (pictures / "img").is_dir() else None,
+        labels=np.array(items["gallery"]),
+    )
+
+
+SOURCES = (InShop(),)

@@ -1,0 +1,26 @@
+"""Stanford Online Products: the products of Ebay_test.txt, none of which is in Ebay_train.txt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from foldwalk.datasets.files import read_table, safe_name
+from foldwalk.datasets.sources import ClassSource, Pictures
+
+
+class StanfordOnlineProducts(ClassSource):
+    name = "sop"
+    title = "Stanford Online Products, test products"
+    what = "60,502 pictures of 11,316 things for sale"
+    source = "Stanford, Stanford_Online_Products.zip"
+    reference = "Oh Song et al.: Deep metric learning via lifted structured feature embedding, CVPR 2016"
+    folders = ("sop", "Stanford_Online_Products")
+    holds = ("Ebay_test.txt",)
+
+    def pictures(self, folder: Path) -> Pictures:
+        path = folder / "Ebay_test.txt"  # image_id class_id super_class_id path, under a heading
+        rows = read_table(path, 4, skip=1)
+        return Pictures([safe_name(row[3], path) for row in rows], [row[1] for row in rows], folder)
+
+
+SOURCES = (StanfordOnlineProducts(),)

@@ -277,12 +277,15 @@ def test_the_same_name_may_be_query_and_gallery(tmp_path: Path, save_features) -
     assert np.array_equal(dataset.gallery, x[1:])
 
 
+CUHK03 = {"detected": "cuhk03", "labeled": "cuhk03-labeled"}
+
+
 @pytest.mark.parametrize("boxes", ["labeled", "detected"])
 def test_cuhk03_like_market(tmp_path: Path, draw_picture, boxes: str) -> None:
     market_tree(tmp_path / "CUHK03-NP" / boxes, draw_picture)
-    check_market(datasets.load(f"cuhk03-{boxes}", tmp_path))
+    check_market(datasets.load(CUHK03[boxes], tmp_path))
     other = {"labeled": "detected", "detected": "labeled"}[boxes]
-    assert not datasets.describe(f"cuhk03-{other}", tmp_path).present
+    assert not datasets.describe(CUHK03[other], tmp_path).present
 
 
 @pytest.mark.parametrize("boxes", ["labeled", "detected"])
@@ -301,17 +304,17 @@ def test_cuhk03_by_its_protocol_file(tmp_path: Path, draw_picture, boxes: str) -
         "gallery_idx": np.array([[2], [4], [5]]),
     }
     scipy.io.savemat(config, values)
-    dataset = datasets.load(f"cuhk03-{boxes}", tmp_path)
+    dataset = datasets.load(CUHK03[boxes], tmp_path)
     assert [path.name for path in dataset.gallery_paths] == [names[1], names[3], names[4]]
     assert [path.name for path in dataset.query_paths] == [names[2]]
     assert evaluate(dataset, [2, 1, 0])["mAP"] == 1  # item 2 is the same person under the same camera
     assert evaluate(dataset, [2, 0, 1])["mAP"] == pytest.approx(0.5)
     scipy.io.savemat(config, values | {"query_idx": np.array([[6]])})
     with pytest.raises(BadInput, match="query_idx lies outside the 5 names"):
-        datasets.load(f"cuhk03-{boxes}", tmp_path)
+        datasets.load(CUHK03[boxes], tmp_path)
     scipy.io.savemat(config, values | {"camId": np.array([[1]])})
     with pytest.raises(BadInput, match="as many labels and cameras"):
-        datasets.load(f"cuhk03-{boxes}", tmp_path)
+        datasets.load(CUHK03[boxes], tmp_path)
 
 
 def drawing(grey: int, side: int = 105) -> bytes:

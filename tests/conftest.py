@@ -1,11 +1,10 @@
-"""Where tests find real data, and small synthetic data that every test may use."""
+"""Where tests find real data."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -31,12 +30,3 @@ def reference_root() -> Path:
     if not folder.is_dir():
         pytest.skip(f"the reference outputs are not at {folder}")
     return folder
-
-
-def clustered(n: int = 120, d: int = 16, clusters: int = 6, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Unit vectors in a few clusters, and their labels."""
-    rng = np.random.default_rng(seed)
-    labels = np.arange(n) % clusters
-    centres = rng.normal(size=(clusters, d))
-    x = centres[labels] + 0.35 * rng.normal(size=(n, d))
-    return (x / np.linalg.norm(x, axis=1, keepdims=True)).astype(np.float32), labels

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from conftest import clustered
 from foldwalk import rerank
 from foldwalk.core import BadInput, BadParameter, NotFitted, UnknownName, Vectors
 from foldwalk.neighbors import knn_graph
+from samples import clustered
 
 NAMES = rerank.names()
 GALLERY, LABELS = clustered()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from conftest import clustered
 from foldwalk import rerank
 from foldwalk.core import BadInput
 from foldwalk.rerank.diffusion import eir as eir_module
+from samples import clustered
 
 GALLERY, LABELS = clustered(n=90, d=12)
 QUERIES, _ = clustered(n=8, d=12, seed=4)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from conftest import clustered
 from foldwalk import rerank
+from samples import clustered
 
 GALLERY, _ = clustered(n=80, d=12)
 QUERIES, _ = clustered(n=9, d=12, seed=4)

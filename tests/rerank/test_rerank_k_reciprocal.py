@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from conftest import clustered
 from foldwalk import rerank
+from samples import clustered
 
 GALLERY, LABELS = clustered(n=70, d=10)
 QUERIES, _ = clustered(n=7, d=10, seed=4)

@@ -31,18 +31,25 @@ class Neighbors:
         cls, ids: npt.ArrayLike, similarities: npt.ArrayLike, n: int, metric: str = "cosine"
     ) -> Neighbors:
         """Neighbours from elsewhere (a vector database, say), checked for what every method relies on."""
-        id_rows = np.ascontiguousarray(ids, dtype=np.int32)
-        values = np.ascontiguousarray(similarities, dtype=np.float32)
-        if id_rows.ndim != 2 or id_rows.shape != values.shape:
+        try:
+            given = np.asarray(ids)
+            with np.errstate(over="ignore"):
+                values = np.ascontiguousarray(similarities, dtype=np.float32)
+        except (ValueError, TypeError) as error:
+            raise BadInput(f"neighbors cannot be read as two arrays: {error}.") from None
+        if given.ndim != 2 or given.shape != values.shape:
             raise BadInput(
-                f"neighbors: ids {id_rows.shape} and similarities {values.shape} must be 2-D and alike."
+                f"neighbors: ids {given.shape} and similarities {values.shape} must be 2-D and alike."
             )
-        if len(id_rows) != n:
-            raise BadInput(f"neighbors has {len(id_rows)} rows, but the gallery has {n} items.")
-        if id_rows.size and (id_rows.min() < -1 or id_rows.max() >= n):
-            raise BadInput(f"neighbors: ids must lie between -1 (none) and {n - 1}.")
-        if not np.isfinite(values).all():
-            row = int(np.argwhere(~np.isfinite(values))[0][0])
+        if len(given) != n:
+            raise BadInput(f"neighbors has {len(given)} rows, but the gallery has {n} items.")
+        # Before the cast: an id of 64 bits would wrap around, a fraction would be cut off.
+        if given.size and (given.dtype.kind not in "iu" or given.min() < -1 or given.max() >= n):
+            raise BadInput(f"neighbors: ids must be whole numbers between -1 (none) and {n - 1}.")
+        id_rows = np.ascontiguousarray(given, dtype=np.int32)
+        not_finite = ~np.isfinite(values) & (id_rows >= 0)
+        if not_finite.any():
+            row = int(np.argwhere(not_finite)[0][0])
             raise BadInput(f"neighbors, row {row}: a similarity is not finite.")
         own = np.arange(n, dtype=np.int32)[:, None] == id_rows
         if own.any():
@@ -83,5 +90,6 @@ class Neighbors:
         if self.metric == "cosine":
             squared = np.maximum(2 - 2 * self.similarities, 0)
         else:
-            squared = (1 / np.maximum(self.similarities, np.float32(1e-30)) - 1) ** 2
+            with np.errstate(over="ignore"):  # what is that far away counts as infinitely far
+                squared = (1 / np.maximum(self.similarities, np.float32(1e-30)) - 1) ** 2
         return np.where(self.ids < 0, np.float32(np.inf), squared).astype(np.float32)

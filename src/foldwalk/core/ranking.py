@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import os
 import tempfile
-import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +32,7 @@ class Ranking:
         scores = np.ascontiguousarray(self.scores, dtype=np.float32)
         if ids.ndim != 2 or ids.shape != scores.shape:
             raise BadInput(f"ids {ids.shape} and scores {scores.shape} of a ranking must be 2-D and alike.")
-        if scores.shape[1] > 1 and not (scores[:, 1:] <= scores[:, :-1]).all():
+        if np.isnan(scores).any() or not (scores[:, 1:] <= scores[:, :-1]).all():
             raise BadInput("the scores of a ranking must not rise along a row and must not be NaN.")
         ordered = np.sort(ids, axis=1)
         if ids.size and (ordered[:, 0].min() < 0 or (ordered[:, 1:] == ordered[:, :-1]).any()):
@@ -73,6 +72,7 @@ class Ranking:
         os.close(handle)
         try:
             writers[target.suffix](temporary)
+            os.chmod(temporary, 0o644)  # mkstemp lets nobody else read
             os.replace(temporary, target)
         finally:
             Path(temporary).unlink(missing_ok=True)
@@ -88,17 +88,19 @@ class Ranking:
             raise MissingData(f"{source} does not exist.")
         try:
             return readers[source.suffix](source)
-        except (BadInput, MissingExtra):
+        except MissingExtra:
             raise
-        except (ValueError, KeyError, OSError, zipfile.BadZipFile, EOFError) as error:
-            raise BadInput(f"{source} is not a ranking saved by foldwalk: {error}.") from None
+        except Exception as error:  # broken bytes lead the readers to errors of any kind
+            reason = str(error).rstrip(".")
+            raise BadInput(f"{source} is not a ranking saved by foldwalk: {reason}.") from None
 
     def _write_npz(self, path: str) -> None:
         np.savez_compressed(path, ids=self.ids, scores=self.scores)
 
     @classmethod
     def _read_npz(cls, path: Path) -> Ranking:
-        with np.load(path, allow_pickle=False) as file:
+        # np.load would leave a broken archive open.
+        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
             return cls(file["ids"], file["scores"])
 
     def _long_columns(self) -> dict[str, npt.NDArray[Any]]:
@@ -112,14 +114,18 @@ class Ranking:
 
     @classmethod
     def _from_long(cls, columns: dict[str, npt.NDArray[Any]]) -> Ranking:
-        query = columns["query"].astype(np.int64)
+        query, position = columns["query"].astype(np.int64), columns["position"].astype(np.int64)
         if not len(query):
-            raise BadInput("the file holds no ranking: it has no rows.")
-        order = np.lexsort((columns["position"].astype(np.int64), query))
-        shape = (int(query.max()) + 1, -1)
+            raise BadInput("it has no rows")
+        order = np.lexsort((position, query))
+        count = max(1, int(query.max()) + 1)
+        width = max(1, len(query) // count)
+        expected = np.divmod(np.arange(len(query)), width)
+        if not np.array_equal(np.stack([query[order], position[order]]), np.stack(expected)):
+            raise BadInput("queries and positions do not count up without a gap")
         return cls(
-            columns["id"].astype(np.int64)[order].reshape(shape),
-            columns["score"].astype(np.float32)[order].reshape(shape),
+            columns["id"].astype(np.int64)[order].reshape(count, width),
+            columns["score"].astype(np.float32)[order].reshape(count, width),
         )
 
     def _write_csv(self, path: str) -> None:
@@ -133,9 +139,8 @@ class Ranking:
     def _read_csv(cls, path: Path) -> Ranking:
         with open(path, newline="") as file:
             rows = list(csv.DictReader(file))
-        return cls._from_long(
-            {name: np.array([float(r[name]) for r in rows]) for name in ("query", "position", "id", "score")}
-        )
+        kinds = {"query": np.int64, "position": np.int64, "id": np.int64, "score": np.float32}
+        return cls._from_long({name: np.array([r[name] for r in rows], kind) for name, kind in kinds.items()})
 
     def _write_parquet(self, path: str) -> None:
         pyarrow, parquet = _pyarrow()

@@ -27,7 +27,7 @@ class Vectors:
         """
         try:
             raw = np.asarray(array)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, RuntimeError) as error:  # RuntimeError: a tensor that requires grad
             raise BadInput(f"{name} cannot be read as an array: {error}.") from None
         if raw.dtype.kind not in "fiub":
             raise BadInput(

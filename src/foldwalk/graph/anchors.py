@@ -5,7 +5,7 @@ embedding); GRAD-Net, eq. 9. The anchors are k-means centres; the weights of ite
 
     min |x - U z|^2   with  z >= 0,  sum z = 1,  z only on the c nearest anchors,
 
-by accelerated projected gradient. Rows of the result sum to one.
+by moving weight between pairs of anchors. Rows of the result sum to one.
 """
 
 from __future__ import annotations
@@ -41,12 +41,21 @@ def anchor_graph(vectors: Vectors, anchors: int = 100, nearest: int = 3, seed: i
     """Choose anchors by k-means and express every item by its nearest ones."""
     if anchors < 1 or nearest < 1:
         raise BadInput(f"anchors ({anchors}) and nearest ({nearest}) must be at least 1.")
-    distinct = len(np.unique(vectors.values, axis=0)) if len(vectors) <= 2 * anchors else len(vectors)
-    count = min(anchors, distinct)
+    count = _count_distinct(vectors, anchors)
     algorithm = KMeans if len(vectors) <= 50_000 else MiniBatchKMeans
     means = algorithm(n_clusters=count, n_init=1, random_state=check_seed(seed)).fit(vectors.values)
     centres = Vectors.check(means.cluster_centers_, name="anchors")
     return AnchorGraph(centres, local_anchor_embedding(vectors, centres, nearest), nearest)
+
+
+def _count_distinct(vectors: Vectors, most: int) -> int:
+    """How many different vectors there are, counted up to `most`: k-means cannot have more centres."""
+    seen: set[bytes] = set()
+    for row in vectors.values:
+        seen.add(row.tobytes())
+        if len(seen) == most:
+            break
+    return len(seen)
 
 
 def local_anchor_embedding(vectors: Vectors, anchors: Vectors, nearest: int = 3) -> sparse.csr_array:
@@ -61,19 +70,6 @@ def local_anchor_embedding(vectors: Vectors, anchors: Vectors, nearest: int = 3)
     )
     matrix.eliminate_zeros()
     return matrix
-
-
-@njit(cache=True)
-def project_to_simplex(point: Float64Array) -> Float64Array:
-    """The nearest point with non-negative entries that sum to one (Duchi et al. 2008)."""
-    descending = np.sort(point)[::-1]
-    total, shift = 0.0, 0.0
-    for i in range(len(point)):
-        total += descending[i]
-        candidate = (total - 1.0) / (i + 1)
-        if descending[i] > candidate:
-            shift = candidate
-    return np.maximum(point - shift, 0.0)
 
 
 @njit(cache=True, parallel=True)
@@ -94,26 +90,26 @@ def _solve_rows(x: Float32Array, anchors: Float32Array, ids: np.ndarray, weights
 
 @njit(cache=True)
 def _simplex_least_squares(gram: Float64Array) -> Float64Array:
-    """min z' G z over the simplex, by projected gradient with Nesterov's momentum and restarts."""
+    """min z' G z over the simplex: weight moves between the anchors that disagree most, as far as it pays.
+
+    Unlike a gradient step, whose length the farthest anchor dictates, this is exact for near and far alike.
+    """
     c = gram.shape[0]
-    z = np.full(c, 1.0 / c)
-    step = 0.0
-    for a in range(c):
-        step += gram[a, a]
-    if step <= 0.0:
-        return z
-    step = 0.5 / step
-    ahead = z.copy()
-    momentum = 1.0
-    for _ in range(2000):
-        following = project_to_simplex(ahead - step * 2.0 * (gram @ ahead))
-        change = following - z
-        if np.dot(ahead - following, change) > 0.0:
-            momentum = 1.0
-        later = (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum)) / 2.0
-        ahead = following + (momentum - 1.0) / later * change
-        z = following
-        momentum = later
-        if np.max(np.abs(change)) < 1e-10:
+    nearest = int(np.argmin(np.diag(gram)))
+    z = np.zeros(c)
+    z[nearest] = 1.0
+    slope = gram[nearest].copy()
+    for _ in range(10_000):
+        to, source = int(np.argmin(slope)), nearest
+        for a in range(c):
+            if z[a] > 0.0 and (z[source] == 0.0 or slope[a] > slope[source]):
+                source = a
+        gain = slope[source] - slope[to]
+        if gain <= 1e-12 * gram[nearest, nearest]:
             break
+        bend = gram[to, to] + gram[source, source] - 2.0 * gram[to, source]
+        moved = z[source] if gain >= bend * z[source] else gain / bend
+        z[to] += moved
+        z[source] -= moved
+        slope += moved * (gram[to] - gram[source])
     return z

@@ -33,7 +33,7 @@ def normalise(graph: Graph, how: Normalisation = "symmetric", restart: float = 0
     if how == "row":
         scaled = _diagonal(_inverse(degrees(graph))) @ matrix
     elif how == "column":
-        column_sums = np.asarray(matrix.sum(axis=0, dtype=np.float64)).ravel()
+        column_sums = matrix.T @ np.ones(len(graph))  # float64, unlike matrix.sum(axis=0)
         scaled = matrix @ _diagonal(_inverse(column_sums))
     elif how == "symmetric":
         root = _diagonal(np.sqrt(_inverse(degrees(graph))))

@@ -20,13 +20,23 @@ __all__ = ["Searcher", "choose_way", "knn_graph", "prepare"]
 
 # Multiplications up to which exact search is chosen: 100,000 x 100,000 x 256, half a minute on two cores.
 EXACT_WORK = 3e12
+# Length up to which the square of the distance of two vectors stays within float32.
+LONGEST = 4e18
 
 
 def prepare(vectors: Vectors, metric: str) -> Vectors:
     """The vectors as the metric sees them: scaled to length one for the cosine."""
     if metric not in METRICS:
         raise BadInput(f"metric must be one of {', '.join(METRICS)}, but it is {metric!r}.")
-    return vectors.unit() if metric == "cosine" else vectors
+    if metric == "cosine":
+        return vectors.unit()
+    largest = float(max(vectors.values.max(), -vectors.values.min()))
+    if largest * vectors.dim**0.5 > LONGEST:
+        raise BadInput(
+            f"numbers as large as {largest:.3g} are beyond Euclidean distances in float32; "
+            f"scale the vectors down, or choose the cosine metric."
+        )
+    return vectors
 
 
 def choose_way(n: int, queries: int, dim: int) -> str:

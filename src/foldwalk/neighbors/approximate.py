@@ -27,6 +27,8 @@ NOBODY = np.zeros(0, np.int64)
 def descent_graph(vectors: Vectors, k: int, metric: str, seed: int) -> Neighbors:
     """The k nearest others of every item, by nearest-neighbour descent."""
     present = np.flatnonzero(~vectors.zero_rows) if metric == "cosine" else np.arange(len(vectors))
+    if len(present) < 2:
+        return exact_search(vectors, vectors, k, metric, np.arange(len(vectors)))
     with task("k-NN graph (descent)", 1) as advance:
         # On unit vectors Euclidean distance orders as the cosine does, and is the faster of the two here.
         descent = NNDescent(
@@ -75,6 +77,8 @@ class SmallWorld:
         self.recall = measured_recall(self.search(sample, k, rows), gallery, sample, rows)
 
     def search(self, queries: Vectors, k: int, own: IntArray | None) -> Neighbors:
+        if len(self.present) == 0:
+            return exact_search(self.gallery, queries, k, self.metric, own)
         width = min(k + SPARE + (own is not None), len(self.present))
         self.index.hnsw.efSearch = max(64, 2 * width)
         found = self.index.search(queries.values, width)[1]

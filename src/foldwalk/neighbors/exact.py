@@ -27,22 +27,21 @@ def exact_search(
 
     With the cosine metric a zero row has no direction: it finds nothing and is found by nobody (ids of -1).
     """
-    candidates_by_block = []
     cosine = metric == "cosine"
     present = np.flatnonzero(~gallery.zero_rows) if cosine else np.arange(len(gallery))
     reachable = gallery.values if len(present) == len(gallery) else gallery.values[present]
     width = min(k + SPARE + (own is not None), len(present))
     lengths = None if cosine else np.einsum("ij,ij->i", reachable, reachable)
     block = max(1, min(4096, BLOCK_BYTES // (4 * max(len(present), 1))))
+    candidates: Int32Array = np.empty((len(queries), width), np.int32)
     with task("nearest neighbours", len(queries)) as advance:
         for start in range(0, len(queries), block):
             part = queries.values[start : start + block]
             scores = part @ reachable.T
             if lengths is not None:
                 scores -= lengths / 2
-            candidates_by_block.append(top_of_dense_rows(scores, width)[0])
+            candidates[start : start + block] = top_of_dense_rows(scores, width)[0]
             advance(len(part))
-    candidates = np.concatenate(candidates_by_block)
     if len(present) < len(gallery):
         candidates = present.astype(np.int32)[candidates]
     if cosine:

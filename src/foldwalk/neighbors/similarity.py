@@ -14,6 +14,9 @@ from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray, Sc
 from foldwalk.walk.select import comes_before, offer, sort_heap
 
 METRICS = ("cosine", "euclidean")
+# What rounding may change in a float32 matrix product of two vectors, as a share of their lengths (twice what
+# was seen for 16 to 10,000 dimensions), and so what may hide a neighbour behind the last candidate.
+ROUNDING = 4e-6
 
 
 @njit(cache=True, fastmath={"reassoc", "contract"})
@@ -40,6 +43,16 @@ def pair_similarity(a: Float32Array, b: Float32Array, cosine: bool) -> Scalar:
     return np.float32(1) / (np.float32(1) + np.sqrt(_squared_distance(a, b)))
 
 
+@njit(cache=True)
+def _close(query: Float32Array, kept: Scalar, last: Scalar, cosine: bool) -> Scalar:
+    """Whether the similarities of the last one kept and of the last candidate are the same up to rounding."""
+    if cosine:
+        return kept - last <= ROUNDING
+    kept_distance, last_distance = 1.0 / max(kept, 1e-30) - 1.0, 1.0 / max(last, 1e-30) - 1.0
+    longest = np.sqrt(_dot(query, query)) + last_distance
+    return last_distance**2 - kept_distance**2 <= ROUNDING * longest**2
+
+
 @njit(cache=True, parallel=True)
 def rescore(
     queries: Float32Array,
@@ -53,8 +66,9 @@ def rescore(
 ) -> None:
     """Score the candidates of each query and keep the best, sorted; id own[q] is passed over.
 
-    Where the last one kept ties with the last candidate, equals may lie outside the candidates: such a row
-    is searched among `everyone` (empty: never, for candidates that are approximate anyway).
+    Where the last one kept is too close to the last candidate, equals or, by rounding, nearer ones may lie
+    outside the candidates: such a row is searched among `everyone` (empty: never, for candidates that are
+    approximate anyway).
     """
     k = ids.shape[1]
     width = candidates.shape[1]
@@ -71,7 +85,7 @@ def rescore(
                 last_value, last_item = value, item
             if item != own[q]:
                 size = offer(similarities[q], ids[q], size, k, value, item)
-        if size == k and everyone.shape[0] > 0 and similarities[q, 0] <= last_value:
+        if size == k and everyone.shape[0] > 0 and _close(queries[q], similarities[q, 0], last_value, cosine):
             size = 0
             for item in everyone:
                 if item != own[q]:

@@ -72,12 +72,12 @@ def solve_diffusion(
     tolerance: float = 1e-6,
     max_iterations: int = 20,
 ) -> AnyArray:
-    """X with (I - alpha S) X = B, (n, columns), in B's precision.
+    """X with (I - alpha S) X = B, (n, columns), in B's precision (whole numbers: float64).
 
     Stops when every column's residual is below `tolerance` times its right-hand side, or after
     `max_iterations`; cut short, the walk has gone that many steps.
     """
-    r = np.array(right_hand_sides, order="C")
+    r = np.array(right_hand_sides, dtype=np.result_type(right_hand_sides, np.float32), order="C")
     kind = r.dtype.type
     x = np.zeros_like(r)
     p, q = r.copy(), np.empty_like(r)

@@ -37,7 +37,7 @@ def _entropy_table() -> Float32Array:
     return np.concatenate([[0], inner, [0], [0]]).astype(np.float32)
 
 
-_ENTROPY = _entropy_table()
+ENTROPY = _entropy_table()
 
 
 @njit(cache=True)
@@ -59,6 +59,8 @@ def _combine(a: Scalar, b: Scalar, code: Scalar, table: Float32Array) -> Scalar:
         return a * b
     if code == 1:
         return min(a, b)
+    if a <= 0 or b <= 0:  # a stored zero
+        return np.float32(0)
     return np.float32(0.5) * (a + b) * binary_entropy(a / (a + b), table)
 
 
@@ -149,6 +151,6 @@ class InvertedList:
         _accumulate(
             queries.indptr, queries.indices, queries.data.astype(np.float32, copy=False),
             self.indptr, self.holders, self.data,
-            self.items, _CODES[measure], _ENTROPY, indptr, ids, values,
+            self.items, _CODES[measure], ENTROPY, indptr, ids, values,
         )  # fmt: skip
         return sparse.csr_array((values, ids, indptr), shape=(count, self.items))

@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit, prange
 from scipy import sparse
 
+from foldwalk.core.errors import BadInput
 from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray, Scalar
 from foldwalk.walk.rows import CHUNKS, keep_largest, pack
 
@@ -90,6 +91,8 @@ def push_diffusion(
     cap: int = 1000,
 ) -> sparse.csr_array:
     """starts (I - alpha S)^-1 for S >= 0, row by row, to a residual of `threshold` at every item."""
+    if not threshold > 0:
+        raise BadInput(f"threshold must be above 0, or the pushing never ends, but it is {threshold}.")
     n, columns = starts.shape
     cap = min(cap, columns)
     ids = np.empty((n, cap), np.int32)

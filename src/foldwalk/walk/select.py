@@ -85,3 +85,30 @@ def top_of_dense_rows(scores: Float32Array, k: int) -> tuple[Int32Array, Float32
     if k > 0:
         _top_dense(scores, k, ids, values)
     return ids, values
+
+
+@njit(cache=True)
+def kth_largest(values: Float32Array, size: Scalar, k: Scalar) -> Scalar:
+    """The k-th largest of the first `size` values (k counts from one), which change places meanwhile."""
+    low, high, target = 0, size - 1, k - 1
+    while low < high:
+        middle = (low + high) // 2
+        a, b, c = values[low], values[middle], values[high]
+        pivot = max(min(a, b), min(max(a, b), c))
+        left, right = low, high
+        while left <= right:
+            while values[left] > pivot:
+                left += 1
+            while values[right] < pivot:
+                right -= 1
+            if left <= right:
+                values[left], values[right] = values[right], values[left]
+                left += 1
+                right -= 1
+        if target <= right:
+            high = right
+        elif target >= left:
+            low = left
+        else:
+            break
+    return values[target]

@@ -1,0 +1,202 @@
+"""Write docs/methods.md and docs/datasets.md from the registries: `python docs/generate.py`.
+
+The pages are committed; a test compares them with what this program would write.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from html import escape
+from pathlib import Path
+from textwrap import dedent
+
+import foldwalk.datasets.features
+from foldwalk import datasets, rerank
+from foldwalk.rerank.params import Parameter, Params, parameters_of
+from foldwalk.rerank.registry import FAMILIES, method_class
+
+DOCS = Path(__file__).resolve().parent
+WRITTEN_BY = "<!-- Written by `python docs/generate.py`: change the sources, not this page. -->"
+
+METHODS_INTRO = """\
+Every method has the same interface: `fit`, `rank`, `rank_self`, `rerank`. What they share (the metric, ties,
+what a score means, saving) stands in [Conventions](conventions.md). `foldwalk methods NAME` prints the same
+cards in a terminal. `plain` is the base line that every other method is compared with.
+"""
+
+SHARED_INTRO = """\
+These belong to every method and are not repeated below.
+"""
+
+COUNTING_INTRO = """\
+Papers and programs count neighbours in different ways. Here a count leaves out the item itself and the query,
+unless its meaning says "itself counted". Where a gallery has fewer items, a count means all of them.
+"""
+
+DATASETS_INTRO = """\
+Data sets are read in the layout in which their authors publish them. Nothing is downloaded.
+`foldwalk datasets` says which ones are there, `foldwalk datasets NAME` shows one card.
+
+## Where data is looked for
+
+Below one folder, the root: the argument `root` (in a shell `--root`), else the environment variable
+`FOLDWALK_DATA`, else `./data`. The lists on this page are relative to it. `*` stands for any
+characters, `?` for one, `[012]` for one of these, `(images/)` for a folder `images` that may or may not be
+there.
+
+For a set with a class per picture any one line of its list is enough. A set whose list names a ground truth
+(`gnd_*`, `*_query.txt`) needs that beside its pictures or vectors. A set with distractors needs both parts.
+
+## What is loaded
+
+A data set is loaded as one of three kinds. `orl:pixels` asks for a kind; without one it is chosen by what is
+there, in this order.
+
+| kind | what it is |
+|---|---|
+| `features` | a feature file from the folder `features/`, and the pictures behind it where they are there |
+| `pixels` | raw grey pixels as vectors, for the sets that are searched by them |
+| `pictures` | paths and protocol only: vectors are still to be made |
+
+## Data of your own
+
+A name that is not in the list works too, where the root has `features/NAME.npz` (or `NAME_*.npz`, `.npy`,
+`.mat`) or pictures in one folder per class, `images/NAME/CLASS/*.png` (or `.jpg`). The path of a feature file
+may stand in place of a name. Such sets are measured leave-one-out, or, where the file holds queries and their
+labels, queries against gallery.
+"""
+
+
+def methods_page() -> str:
+    """Families, and in them each method: summary, paper, explanation, parameters."""
+    cards = [rerank.describe(name) for name in rerank.names()]
+    parts = ["# Methods", WRITTEN_BY, METHODS_INTRO]
+    parts.append(
+        table(
+            ("method", "family", "what it does"),
+            ([f"[`{c.name}`](#{c.name})", c.family, prose(c.summary)] for c in cards),
+        )
+    )
+    parts += ["## Shared parameters", SHARED_INTRO, parameter_table(parameters_of(Params))]
+    parts += ["## How neighbours are counted", COUNTING_INTRO]
+    parts.append(
+        table(
+            ("method", "parameter", "default", "what it counts"),
+            (
+                [f"`{c.name}`", f"`{p.name}`", str(p.default), prose(p.text)]
+                for c in cards
+                for p in c.parameters
+                if p.neighborhood
+            ),
+        )
+    )
+    for family in FAMILIES:
+        members = [card for card in cards if card.family == family]
+        if members:
+            about = importlib.import_module(f"{rerank.__name__}.{family}").__doc__ or ""
+            parts += [f"## {family.capitalize()}", prose(about)]
+            parts += [method_section(card) for card in members]
+    return join(parts)
+
+
+def method_section(card: rerank.Card) -> str:
+    module = sys.modules[method_class(card.name).__module__]
+    return join(
+        [
+            f"### {card.name} {{ #{card.name} }}",
+            f"Paper: {prose(card.paper)}. Source: `{module.__name__.replace('.', '/')}.py`.",
+            explanation(module.__doc__ or ""),
+            parameter_table([p for p in card.parameters if p not in parameters_of(Params)]),
+        ]
+    )
+
+
+def parameter_table(parameters: Sequence[Parameter]) -> str:
+    if not parameters:
+        return "It has no parameters of its own."
+    return table(
+        ("parameter", "default", "range", "meaning"),
+        ([f"`{p.name}`", f"`{p.default}`", prose(p.range), prose(p.text)] for p in parameters),
+    )
+
+
+def datasets_page() -> str:
+    """Each data set: what it is, what is looked for, where to get it."""
+    cards = [datasets.describe(name) for name in datasets.names()]
+    parts = ["# Data sets", WRITTEN_BY, DATASETS_INTRO, "## Feature files"]
+    parts += [explanation(foldwalk.datasets.features.__doc__ or ""), "## All data sets"]
+    parts.append(
+        table(
+            ("name", "title", "what"),
+            ([f"[`{c.name}`](#{anchor(c.name)})", prose(c.title), prose(c.what)] for c in cards),
+        )
+    )
+    parts += [dataset_section(card) for card in cards]
+    return join(parts)
+
+
+def dataset_section(card: datasets.Card) -> str:
+    parts = [f"### {card.name} {{ #{anchor(card.name)} }}", f"{prose(card.title)}: {prose(card.what)}."]
+    if card.layout:
+        parts += ["Looked for:", "\n".join(f"- `{place}`" for place in shorten(card.layout))]
+        parts.append(f"Get it from: {prose(card.source)}.")
+    else:
+        parts.append(f"Always there. It comes from {prose(card.source)}.")
+    if card.reference != "none":
+        parts.append(f"Reference: {prose(card.reference)}.")
+    return join(parts)
+
+
+def shorten(layout: Sequence[str]) -> list[str]:
+    """One entry for a place that is looked for both as it is and below images/."""
+    return [
+        f"(images/){place}" if f"images/{place}" in layout else place
+        for place in layout
+        if place.removeprefix("images/") == place or place.removeprefix("images/") not in layout
+    ]
+
+
+def anchor(name: str) -> str:
+    return name.replace("+", "-plus-")
+
+
+def explanation(docstring: str) -> str:
+    """A docstring as Markdown: paragraphs as prose, indented lines as the code blocks they are there too."""
+    blocks = re.split(r"\n\s*\n", inspect.cleandoc(docstring))
+    return join(fenced(block) if block.startswith("    ") else prose(block) for block in blocks)
+
+
+def fenced(block: str) -> str:
+    return f"```text\n{dedent(block)}\n```"
+
+
+def prose(text: str) -> str:
+    """Plain text as Markdown; what stands in backticks stays as it is."""
+    pieces = re.split(r"(`+[^`]+`+)", text.strip())
+    return "".join(
+        p if p.startswith("`") else re.sub(r"([*_\[\]|\\])", r"\\\1", escape(p, False)) for p in pieces
+    )
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def join(parts: Iterable[str]) -> str:
+    return "\n\n".join(part.strip("\n") for part in parts)
+
+
+def pages() -> dict[Path, str]:
+    """The generated pages and what they should hold."""
+    return {DOCS / "methods.md": methods_page() + "\n", DOCS / "datasets.md": datasets_page() + "\n"}
+
+
+if __name__ == "__main__":
+    for path, text in pages().items():
+        path.write_text(text, encoding="utf-8")
+        print(f"wrote docs/{path.name}")

@@ -1,0 +1,70 @@
+"""``foldwalk datasets``: what can be loaded, where it is looked for, whether it is there."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from foldwalk.cli.output import AsJson, console, print_json
+
+if TYPE_CHECKING:
+    from foldwalk.datasets import Card
+
+Root = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder of the data sets; without it FOLDWALK_DATA, else ./data.", exists=True, file_okay=False
+    ),
+]
+
+
+def datasets(
+    name: Annotated[str | None, typer.Argument(help="Show this data set's card.")] = None,
+    root: Root = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the data sets, or show what one needs and where to get it."""
+    from foldwalk import datasets as registry
+
+    cards = [registry.describe(each, root=root) for each in ([name] if name else registry.names())]
+    if as_json:
+        print_json(asdict(cards[0]) if name else [asdict(card) for card in cards])
+    elif name:
+        _print_card(cards[0], root)
+    else:
+        _print_table(cards)
+
+
+def _state(card: Card) -> str:
+    return "[green]present" if card.present else "[yellow]absent"
+
+
+def _print_table(cards: list[Card]) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table("name", "state", "what", title="Data sets", title_justify="left")
+    for card in cards:
+        table.add_row(f"[bold]{card.name}", _state(card), escape(f"{card.title}: {card.what}"))
+    console().print(table)
+
+
+def _print_card(card: Card, root: Path | None) -> None:
+    from rich.markup import escape
+
+    out = console()
+    out.print(f"[bold]{card.name}[/bold]  {escape(card.title)}  {_state(card)}")
+    out.print(escape(card.what))
+    if card.layout:
+        out.print("Looked for below the root (--root, else FOLDWALK_DATA, else ./data):")
+        for place in card.layout:
+            out.print(f"  {escape(place)}", highlight=False)
+    if card.found:
+        out.print(f"Found: {escape(str(card.found))}")
+    elif not card.present:
+        out.print(f"Not found{escape(f' below {root}') if root else ''}.")
+    out.print(f"Get it from: {escape(card.source)}")
+    out.print(escape(card.reference), style="dim")

@@ -1,0 +1,84 @@
+"""The command ``foldwalk``: its commands put together, and every error said in one line."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from foldwalk import __version__
+from foldwalk.cli.bench import bench
+from foldwalk.cli.datasets import datasets
+from foldwalk.cli.demo import demo
+from foldwalk.cli.evaluate import evaluate
+from foldwalk.cli.methods import methods
+from foldwalk.cli.rerank import rerank
+
+app = typer.Typer(name="foldwalk", add_completion=False, pretty_exceptions_enable=False)
+for _command in (demo, rerank, methods, datasets, evaluate, bench):
+    app.command()(_command)
+
+# typer carries its own copy of click or depends on it, by version: this names the class in both.
+_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+
+_OWN_FAULT = _BROKEN_PIPE = 1
+_BAD_INPUT, _INTERRUPTED = 2, 130
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        print(f"foldwalk {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Image search that walks the manifold: rank along the nearest-neighbour graph, without labels."""
+
+
+def run() -> None:
+    """Entry point of the console script."""
+    sys.exit(_exit_code(sys.argv[1:] or ["--help"]))
+
+
+def _exit_code(arguments: list[str]) -> int:
+    try:
+        code = app(arguments, prog_name="foldwalk", standalone_mode=False)
+        print(end="", flush=True)
+        return code if isinstance(code, int) else 0
+    except BrokenPipeError:
+        # Whatever is still buffered has no reader; without this the interpreter complains when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _BROKEN_PIPE  # what typer itself exits with when it is the first to notice
+    except (KeyboardInterrupt, typer.Abort):
+        return _INTERRUPTED
+    except Exception as error:
+        message = _explain(error)
+        if message is None and os.environ.get("FOLDWALK_TRACEBACK"):
+            raise
+        own_fault = f"internal error, {type(error).__name__}: {error} (FOLDWALK_TRACEBACK=1 shows where)."
+        print(f"foldwalk: {' '.join((message or own_fault).split())}", file=sys.stderr)
+        return _BAD_INPUT if message else _OWN_FAULT
+
+
+def _explain(error: Exception) -> str | None:
+    """What to tell the user; None for errors that are foldwalk's own fault."""
+    from foldwalk.core import FoldwalkError
+
+    if isinstance(error, _UsageError):
+        message = str(error.format_message())  # type: ignore[attr-defined]
+        context = getattr(error, "ctx", None)
+        return f"{message.rstrip('.')} (see {context.command_path} --help)." if context else message
+    if isinstance(error, FoldwalkError):
+        return str(error)
+    if isinstance(error, OSError):
+        return f"{error.filename or 'the system'}: {error.strerror or error}."
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for this; use fewer or smaller vectors."
+    return None

@@ -1,0 +1,73 @@
+"""Options of the form name=value, and names separated by commas."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from foldwalk.core import BadInput, BadParameter
+
+_WORDS = {"true": True, "false": False, "none": None}
+
+
+def parse_value(text: str) -> Any:
+    """A number, a truth value, None, or else the text itself.
+
+    >>> [parse_value(t) for t in ("20", ".99", "true", "cosine")]
+    [20, 0.99, True, 'cosine']
+    """
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+    return value if isinstance(value, (int, float)) else text
+
+
+def parse_params(items: Iterable[str]) -> dict[str, Any]:
+    """["k=20", "alpha=.9"] as {"k": 20, "alpha": 0.9}."""
+    params: dict[str, Any] = {}
+    for item in items:
+        name, equals, value = item.partition("=")
+        if not equals or not name.strip() or not value.strip():
+            raise BadInput(f"--param {item} must read name=value, as in k=20.")
+        if name.strip() in params:
+            raise BadInput(f"--param {name.strip()} is given twice; give it once.")
+        params[name.strip()] = parse_value(value.strip())
+    return params
+
+
+def parse_method_params(items: Iterable[str], methods: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """["cas.mu=.2"] as {"cas": {"mu": 0.2}}; every method named must be among those that run."""
+    by_method: dict[str, dict[str, Any]] = {method: {} for method in methods}
+    for full_name, value in parse_params(items).items():
+        method, dot, name = full_name.partition(".")
+        if not dot or not name:
+            raise BadInput(f"--param {full_name}={value} must read method.name=value, as in cas.mu=0.2.")
+        if method not in by_method:
+            raise BadInput(f"--param {full_name}={value} names the method {method}, which is not run.")
+        by_method[method][name] = value
+    return by_method
+
+
+def parse_names(text: str, option: str) -> list[str]:
+    """ "a,b" as ["a", "b"], each once, in the order given."""
+    names = list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+    if not names:
+        raise BadInput(f"{option} names nothing; separate names with commas.")
+    return names
+
+
+def refuse_large_neighborhoods(method: str, params: Mapping[str, Any], n_items: int) -> None:
+    """An explicit neighbourhood size must be smaller than the number of gallery items."""
+    from foldwalk import rerank
+
+    for parameter in rerank.describe(method).parameters:
+        size = params.get(parameter.name)
+        if parameter.neighborhood and isinstance(size, (int, float)) and size >= n_items:
+            raise BadParameter(
+                f"{method}: {parameter.name} is {size}, but it must be below the number of gallery items, "
+                f"{n_items}."
+            )

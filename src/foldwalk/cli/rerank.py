@@ -1,0 +1,97 @@
+"""``foldwalk rerank``: rank vectors of one file against those of another."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from foldwalk.cli.output import AsJson, print_json, remark
+
+
+def rerank(
+    gallery: Annotated[Path, typer.Option(help="Vectors to search: .npy, .npz or .parquet.")],
+    out: Annotated[Path, typer.Option(help="Where the ranking goes: .npz, .csv or .parquet.")],
+    queries: Annotated[
+        Path | None, typer.Option(help="Vectors to search with; without it every gallery item is a query.")
+    ] = None,
+    method: Annotated[str, typer.Option(help="Name of the method; see foldwalk methods.")] = "cas",
+    top: Annotated[int, typer.Option(min=1, help="How many items to list for each query.")] = 100,
+    param: Annotated[list[str] | None, typer.Option(help="A parameter of the method, as k=20.")] = None,
+    inductive: Annotated[
+        bool, typer.Option("--inductive", help="Fit the gallery alone: queries do not join the graph.")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of everything random.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Rank gallery vectors for each query vector and save the ranking."""
+    from foldwalk import rerank as methods
+    from foldwalk.cli.params import parse_params, refuse_large_neighborhoods
+    from foldwalk.cli.vectors_io import read_vectors
+    from foldwalk.core import BadInput
+    from foldwalk.core.progress import for_terminal, reporting
+
+    if inductive and queries is None:
+        raise BadInput("--inductive needs --queries: without them the gallery ranks itself.")
+    _check_out(out, inputs=[path for path in (gallery, queries) if path is not None])
+    params = parse_params(param or [])
+    ranker = methods.create(method, seed=seed, **params)
+    gallery_source = read_vectors(gallery, "gallery")
+    items = gallery_source.vectors
+    refuse_large_neighborhoods(method, params, len(items))
+    query_source = read_vectors(queries, "queries", dim=items.dim) if queries is not None else None
+    if not as_json:
+        remark(f"gallery: {gallery_source.origin}")
+        remark(f"queries: {query_source.origin if query_source else 'every gallery item'}")
+
+    began = time.perf_counter()
+    with reporting(for_terminal()):
+        if query_source is None:
+            ranking = ranker.fit(items.values).rank_self(top=top)
+        elif inductive:
+            ranking = ranker.fit(items.values).rank(query_source.vectors.values, top=top)
+        else:
+            ranking = ranker.rerank(query_source.vectors.values, items.values, top=top)
+    seconds = time.perf_counter() - began
+    ranking.save(out)
+
+    n_queries, depth = ranking.ids.shape
+    if as_json:
+        print_json(
+            {
+                "method": method,
+                "parameters": params,
+                "inductive": inductive,
+                "seed": seed,
+                "gallery": gallery_source.origin,
+                "queries": query_source.origin if query_source else None,
+                "n_gallery": len(items),
+                "n_queries": n_queries,
+                "top": depth,
+                "seconds": round(seconds, 3),
+                "out": str(out),
+            }
+        )
+    else:
+        print(f"{out}: the first {depth} of {len(items)} items for {n_queries} queries, {seconds:.1f} s")
+
+
+def _check_out(out: Path, inputs: list[Path]) -> None:
+    """Everything that could keep the ranking from being saved, before the long work begins."""
+    import os
+    from importlib.util import find_spec
+
+    from foldwalk.core import BadInput, MissingData, MissingExtra
+
+    if out.suffix not in (".npz", ".csv", ".parquet"):
+        raise BadInput(f"--out {out}: a ranking is saved as .npz, .parquet or .csv.")
+    if out.suffix == ".parquet" and find_spec("pyarrow") is None:
+        raise MissingExtra("pyarrow", "stores", "Parquet")
+    if not out.parent.is_dir():
+        raise MissingData(f"--out {out}: {out.parent} is not a folder; create it first.")
+    if out.is_dir() or not os.access(out.parent, os.W_OK):
+        raise BadInput(f"--out {out} cannot be written; choose another place.")
+    if out.exists() and any(path.exists() and out.samefile(path) for path in inputs):
+        raise BadInput(f"--out {out} is one of the inputs; choose another name.")

@@ -1,0 +1,1 @@
+"""Measurements, plots and HTML reports of how methods rank."""

@@ -1,0 +1,149 @@
+"""The command as a whole: help, version, exit codes, pipes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from foldwalk import __version__
+from foldwalk.cli import main
+
+COMMANDS = ("demo", "rerank", "methods", "datasets", "evaluate", "bench")
+
+
+def test_every_command_has_help_with_json() -> None:
+    runner = CliRunner()
+    listed = runner.invoke(main.app, ["--help"]).output
+    for command in COMMANDS:
+        assert command in listed
+        result = runner.invoke(main.app, [command, "--help"])
+        assert result.exit_code == 0
+        assert "--json" in result.output
+
+
+def test_version() -> None:
+    result = CliRunner().invoke(main.app, ["--version"])
+    assert result.output == f"foldwalk {__version__}\n"
+    assert result.exit_code == 0
+
+
+def test_help_does_not_import_the_heavy_packages() -> None:
+    code = (
+        "import sys; from foldwalk.cli.main import app\n"
+        "heavy = ('numpy', 'numba', 'faiss', 'sklearn', 'matplotlib', 'torch')\n"
+        "print([name for name in heavy if name in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert out == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["bogus"], "No such command 'bogus'"),
+        (["rerank", "--bogus"], "No such option: --bogus"),
+        (["rerank", "--gallery", "g.npy"], "Missing option '--out'"),
+        (["rerank", "--gallery", "g.npy", "--out", "r.npz", "--top", "many"], "'--top'"),
+        (["methods", "plian"], "did you mean plain"),
+    ],
+)
+def test_usage_errors_are_one_line_and_exit_2(foldwalk, arguments: list[str], expected: str) -> None:
+    result = foldwalk(*arguments)
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith("foldwalk: ")
+    assert result.stderr.count("\n") == 1
+    assert expected in result.stderr
+
+
+def test_no_arguments_show_the_help(foldwalk) -> None:
+    result = foldwalk()
+    assert result.returncode == 0
+    assert "Usage: foldwalk" in result.stdout
+
+
+def test_unexpected_errors_are_one_line_and_exit_1(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise TypeError("a bug\nof ours")
+
+    monkeypatch.delenv("FOLDWALK_TRACEBACK", raising=False)
+    monkeypatch.setattr(main, "app", broken)
+    monkeypatch.setattr(sys, "argv", ["foldwalk", "methods"])
+    with pytest.raises(SystemExit) as exit_info:
+        main.run()
+    assert exit_info.value.code == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "internal error, TypeError: a bug of ours" in error
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, BrokenPipeError])
+def test_interruptions_are_silent(error: type[BaseException]) -> None:
+    """In a process of its own, since a broken pipe closes its stdout for good."""
+    code = (
+        "from foldwalk.cli import main\n"
+        f"def broken(*a, **k): raise {error.__name__}\n"
+        "main.app = broken\nmain.run()"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert result.returncode == {KeyboardInterrupt: 130, BrokenPipeError: 1}[error]
+    assert (result.stdout, result.stderr) == ("", "")
+
+
+@pytest.mark.parametrize("arguments", [["methods"], ["methods", "--json"]])
+def test_a_closed_pipe_is_silent(arguments: list[str]) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "foldwalk", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    process.stdout.close()  # before anything was written, as head does after its last line
+    assert process.stderr is not None
+    with process.stderr:
+        assert process.stderr.read() == ""
+    assert process.wait() == 1
+
+
+@pytest.mark.parametrize("seconds", [3, 4, 5])
+def test_ctrl_c_during_a_measurement_ends_everything_quietly(tmp_path: Path, seconds: int) -> None:
+    """The measuring process must neither complain nor outlive its parent."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "foldwalk", "bench", "--dataset", "digits", "--methods", "all"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    time.sleep(seconds)
+    os.killpg(process.pid, signal.SIGINT)  # a terminal's Ctrl-C reaches the whole group
+    out, err = process.communicate(timeout=30)  # ends when no process of the group holds the pipes any more
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    assert out == ""
+
+
+def test_methods_as_json_has_every_method() -> None:
+    from foldwalk import rerank
+
+    result = CliRunner().invoke(main.app, ["methods", "--json"])
+    cards = json.loads(result.output)
+    assert [card["name"] for card in cards] == rerank.names()
+    assert cards[0]["name"] == "plain"
+
+
+def test_methods_card_shows_parameters_with_defaults() -> None:
+    result = CliRunner().invoke(main.app, ["methods", "plain"])
+    assert result.exit_code == 0
+    assert "metric" in result.output
+    assert "cosine" in result.output

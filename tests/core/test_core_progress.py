@@ -1,0 +1,134 @@
+"""Progress: silent unless asked, plain lines in a log, bars on a terminal, tasks inside tasks."""
+
+from __future__ import annotations
+
+import io
+import re
+import threading
+import time
+
+import pytest
+
+from foldwalk.core import progress
+from foldwalk.core.progress import PlainLines, RichBars, for_terminal, reporting, task
+
+
+def work(label: str, steps: int) -> None:
+    with task(label, total=steps) as advance:
+        for _ in range(steps):
+            advance(1)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that moves on by one second each time it is read."""
+    readings = iter(range(10_000))
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(readings)))
+
+
+def test_silent_by_default(capfd):
+    work("quiet", 1000)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.usefixtures("clock")
+def test_plain_lines():
+    stream = io.StringIO()
+    with reporting(PlainLines(stream, every_seconds=2)):
+        work("walk", 5)
+    # Steps end at seconds 1 ... 5: lines at 2 and 4, each with what is left at the pace so far.
+    assert stream.getvalue().splitlines() == [
+        "walk: 2/5, about 3 s left",
+        "walk: 4/5, about 1 s left",
+        "walk: done in 6.0 s",
+    ]
+
+
+@pytest.mark.usefixtures("clock")
+def test_quick_work_leaves_no_line():
+    stream = io.StringIO()
+    with reporting(PlainLines(stream, every_seconds=60)):
+        work("quick", 5)
+    assert stream.getvalue() == ""
+
+
+@pytest.mark.usefixtures("clock")
+def test_no_time_left_below_zero_and_no_division_by_zero():
+    stream = io.StringIO()
+    with reporting(PlainLines(stream, every_seconds=0)), task("odd", total=2) as advance:
+        advance(0)
+        advance(5)
+    assert stream.getvalue().splitlines()[:2] == ["odd: 0/2, about 2 s left", "odd: 5/2, about 0 s left"]
+
+
+@pytest.mark.usefixtures("clock")
+def test_tasks_inside_tasks():
+    stream = io.StringIO()
+    with reporting(PlainLines(stream, every_seconds=0)), task("outer", total=2) as advance:
+        for name in ("first", "second"):
+            work(name, 1)
+            advance(1)
+    labels = [line.split(":")[0] for line in stream.getvalue().splitlines()]
+    assert labels == ["first", "first", "outer", "second", "second", "outer", "outer"]
+
+
+def test_work_that_fails_is_not_called_done():
+    stream = io.StringIO()
+
+    def stopped() -> None:
+        with reporting(PlainLines(stream, every_seconds=0)), task("broken", 2) as advance:
+            advance(1)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stopped()
+    assert "1/2" in stream.getvalue()
+    assert "done" not in stream.getvalue()
+
+
+def test_the_reporter_is_put_back_even_after_an_error():
+    outer, inner = io.StringIO(), io.StringIO()
+    with reporting(PlainLines(outer, every_seconds=0)):
+        with pytest.raises(ValueError), reporting(PlainLines(inner, every_seconds=0)):
+            raise ValueError
+        work("after", 1)
+    assert inner.getvalue() == ""
+    assert outer.getvalue().startswith("after: 1/1")
+    assert isinstance(progress._reporter.get(), progress.Silent)
+
+
+def test_another_thread_does_not_report_to_this_ones_reporter():
+    stream = io.StringIO()
+    with reporting(PlainLines(stream, every_seconds=0)):
+        thread = threading.Thread(target=work, args=("elsewhere", 3))
+        thread.start()
+        thread.join()
+    assert stream.getvalue() == ""
+
+
+def test_bars_inside_bars_on_a_terminal(capfd, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # a terminal, for rich
+    with reporting(RichBars()), task("outer", total=2) as advance:
+        work("inner", 3)
+        work("nothing", 0)
+        advance(5)
+    out, err = capfd.readouterr()
+    assert out == ""
+    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", err)
+    assert "outer" in shown
+    assert "3/3" in shown
+    assert "5/2" in shown
+
+
+def test_the_terminal_decides(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr("sys.stderr", Terminal())
+    assert isinstance(for_terminal(), RichBars)
+    pipe = io.StringIO()
+    monkeypatch.setattr("sys.stderr", pipe)
+    chosen = for_terminal()
+    assert isinstance(chosen, PlainLines)
+    assert chosen.stream is pipe

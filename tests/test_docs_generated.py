@@ -1,0 +1,52 @@
+"""The generated pages of the documentation are those that docs/generate.py would write now."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+from foldwalk import datasets, rerank
+from foldwalk.rerank import registry
+from foldwalk.rerank.expansion.plain import Plain
+
+ROOT = Path(__file__).resolve().parents[1]
+GENERATOR = runpy.run_path(str(ROOT / "docs" / "generate.py"))
+PAGES: dict[Path, str] = GENERATOR["pages"]()
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_page_is_up_to_date(path):
+    assert path.read_text(encoding="utf-8") == PAGES[path], (
+        f"docs/{path.name} is out of date: run  python docs/generate.py  and commit the page."
+    )
+
+
+def test_every_method_and_data_set_has_a_section():
+    methods, sets = (text.splitlines() for text in PAGES.values())
+    for name in rerank.names():
+        assert f"### {name} {{ #{name} }}" in methods
+    for name in datasets.names():
+        assert any(line.startswith(f"### {name} {{") for line in sets)
+
+
+def test_a_new_method_changes_the_page(monkeypatch):
+    class New(Plain):
+        name = "new_method"
+
+    monkeypatch.setattr(registry, "_methods", {**registry._methods, New.name: New})
+    assert "### new_method { #new_method }" in GENERATOR["methods_page"]().splitlines()
+
+
+def test_places_below_images_are_listed_once():
+    layout = ("a/*.png", "images/a/*.png", "b/c.txt", "images/d.txt", "features/a_*.npz")
+    assert GENERATOR["shorten"](layout) == ["(images/)a/*.png", "b/c.txt", "images/d.txt", "features/a_*.npz"]
+
+
+def test_text_that_looks_like_markdown_stays_text():
+    assert GENERATOR["prose"]("R*(i) and k_query, a < b, see `k_1`") == (
+        r"R\*(i) and k\_query, a &lt; b, see `k_1`"
+    )
+    explained = GENERATOR["explanation"]("First.\n\n    f* = y,\n      g_i\n\nThen.\n")
+    assert explained == "First.\n\n```text\nf* = y,\n  g_i\n```\n\nThen."

@@ -17,12 +17,14 @@ SETS = ("syn1000", "orl", "grocery")
 class Reference:
     queries: np.ndarray
     gallery: np.ndarray
-    protocol: QueryGallery
+    query_labels: np.ndarray
+    gallery_labels: np.ndarray
     answers: dict[str, np.ndarray]
 
-    def mean_average_precision(self, ranking: Ranking) -> float:
-        """In percent, by trapezoids, as the reference figures are."""
-        return 100 * self.protocol.evaluate(ranking)["mAP"]
+    def mean_average_precision(self, ranking: Ranking, rows: np.ndarray | slice = slice(None)) -> float:
+        """Of these queries, in percent, by trapezoids, as the reference figures are."""
+        protocol = QueryGallery(self.query_labels[rows], self.gallery_labels, trapezoid=True)
+        return 100 * protocol.evaluate(ranking)["mAP"]
 
 
 def load_reference(name: str, reference_root: Path, data_root: Path) -> Reference:
@@ -35,7 +37,7 @@ def load_reference(name: str, reference_root: Path, data_root: Path) -> Referenc
                 x, labels = data["x"].astype(np.float32), data["labels"]
             asked, stored = file["query_rows"], file["gallery_rows"]
             sides = x[asked], x[stored], labels[asked], labels[stored]
-    return Reference(sides[0], sides[1], QueryGallery(sides[2], sides[3], trapezoid=True), answers)
+    return Reference(*sides, answers)
 
 
 def overlap(ours: Ranking, theirs: np.ndarray, first: int = 50) -> float:

@@ -11,7 +11,7 @@ from numba import njit, prange
 from scipy import sparse
 
 from foldwalk.core.neighbors import Neighbors
-from foldwalk.core.types import AnyArray, Int32Array, IntArray
+from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray
 
 
 def reciprocal_sets(neighbors: Neighbors, k: int) -> sparse.csr_array:
@@ -28,6 +28,17 @@ def reciprocal_sets(neighbors: Neighbors, k: int) -> sparse.csr_array:
     both = sparse.csr_array(forward.multiply(forward.T.tocsr()))
     both.sort_indices()
     return both
+
+
+def radius(neighbors: Neighbors, k: int) -> Float32Array:
+    """Each item's similarity to its k-th neighbour: who is as similar would be among its k nearest.
+
+    An item with fewer neighbours takes in everybody.
+    """
+    if k > neighbors.k or k < 1:
+        return np.full(len(neighbors), -np.inf, np.float32)
+    last = neighbors.similarities[:, k - 1]
+    return np.where(neighbors.ids[:, k - 1] >= 0, last, np.float32(-np.inf))
 
 
 def expand_sets(sets: sparse.csr_array, halves: sparse.csr_array) -> sparse.csr_array:

@@ -14,6 +14,7 @@ from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray, Sc
 from foldwalk.walk.select import offer
 
 CHUNKS = 128
+BLOCK_BYTES = 256 * 2**20
 
 
 @njit(cache=True)
@@ -98,15 +99,22 @@ def multiply_capped(
     """left @ right, both >= 0, with the `cap` largest entries above `threshold` of each row kept."""
     n, columns = left.shape[0], right.shape[1]
     cap = min(cap, columns)
-    ids = np.empty((n, cap), np.int32)
-    values = np.empty((n, cap), np.float32)
-    sizes = np.zeros(n, np.int64)
-    _multiply(
-        left.indptr, left.indices, left.data.astype(np.float32, copy=False),
-        right.indptr, right.indices, right.data.astype(np.float32, copy=False),
-        columns, cap, np.float32(threshold), ids, values, sizes,
-    )  # fmt: skip
-    return pack(ids, values, sizes, columns)
+    block = max(1, min(n, BLOCK_BYTES // (8 * max(cap, 1))))
+    ids = np.empty((block, cap), np.int32)
+    values = np.empty((block, cap), np.float32)
+    left_data = left.data.astype(np.float32, copy=False)
+    right_data = right.data.astype(np.float32, copy=False)
+    parts = []
+    for first in range(0, max(n, 1), block):
+        rows = min(block, n - first)
+        sizes = np.zeros(rows, np.int64)
+        _multiply(
+            left.indptr[first : first + rows + 1], left.indices, left_data,
+            right.indptr, right.indices, right_data,
+            columns, cap, np.float32(threshold), ids[:rows], values[:rows], sizes,
+        )  # fmt: skip
+        parts.append(pack(ids[:rows], values[:rows], sizes, columns))
+    return parts[0] if len(parts) == 1 else sparse.vstack(parts, format="csr")
 
 
 @njit(cache=True, parallel=True)

@@ -25,7 +25,7 @@ from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.progress import task
 from foldwalk.core.types import Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
-from foldwalk.graph import expand_sets, reciprocal_sets
+from foldwalk.graph import expand_sets, radius, reciprocal_sets
 from foldwalk.neighbors.similarity import pair_similarities
 from foldwalk.rerank.base import Reranker, as_rows
 from foldwalk.rerank.fusion import distance_from_similarity, fuse, row_maximum
@@ -58,8 +58,7 @@ class KReciprocal(Reranker):
         self.scale = row_maximum(self.vectors, self.vectors, self.params.metric)
         self.encoding = self._encode(members, self.vectors, self.scale)
         self.averaged = self._average(self.encoding, neighbors)
-        last = min(self.params.k1, neighbors.k) - 1
-        self.radius = neighbors.similarities[:, last] if last >= 0 else np.full(len(neighbors), -1.0)
+        self.radius = radius(neighbors, self.params.k1)
         self.lists = InvertedList(self.averaged[: self.candidates])
 
     def _walk_new(self, queries: Vectors, top: int) -> Reached:

@@ -31,6 +31,7 @@ from foldwalk.rerank.base import Reranker, as_rows
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params, neighborhood
 from foldwalk.rerank.registry import register
+from foldwalk.rerank.sparse_state import flatten, unflatten
 from foldwalk.walk import InvertedList, multiply_capped, scale_rows
 
 BLOCK = 1024
@@ -78,12 +79,10 @@ class EIR(Reranker):
         return Reached.join(reached)
 
     def _state(self) -> dict[str, AnyArray]:
-        rows = self.offline
-        return {"indptr": rows.indptr, "indices": rows.indices, "data": rows.data}
+        return flatten({"offline": self.offline})
 
     def _restore(self, state: dict[str, AnyArray]) -> None:
-        n = len(self.vectors)
-        self.offline = sparse.csr_array((state["data"], state["indices"], state["indptr"]), shape=(n, n))
+        self.offline = unflatten(state)["offline"]
 
     def _offline_rows(self, transitions: sparse.csr_array) -> sparse.csr_array:
         n = len(self.vectors)

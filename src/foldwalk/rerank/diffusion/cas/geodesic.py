@@ -1,0 +1,157 @@
+"""Distances along the neighbour graph: shortest paths whose steps are the divergences of neighbours.
+
+The Jensen-Shannon divergence does not obey the triangle inequality, so a chain of small steps may be shorter
+than the direct one: that is what this last step of the authors' program gains by.
+"""
+
+from __future__ import annotations
+
+import heapq
+
+import numpy as np
+from numba import njit, prange
+from scipy import sparse
+
+from foldwalk.core.neighbors import Neighbors
+from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray, Scalar
+from foldwalk.neighbors.similarity import pair_similarity
+from foldwalk.walk.overlap import ENTROPY, binary_entropy
+from foldwalk.walk.select import offer, sort_heap
+
+SMALLEST_STEP = np.float32(1e-9)
+
+
+@njit(cache=True)
+def divergence(
+    a_ids: AnyArray, a_values: AnyArray, b_ids: AnyArray, b_values: AnyArray, table: Float32Array
+) -> Scalar:
+    """Jensen-Shannon divergence (base 2) of two rows with ascending ids that sum to one (eq. 64)."""
+    i, j, common = 0, 0, np.float32(0)
+    while i < a_ids.shape[0] and j < b_ids.shape[0]:
+        if a_ids[i] < b_ids[j]:
+            i += 1
+        elif a_ids[i] > b_ids[j]:
+            j += 1
+        else:
+            total = a_values[i] + b_values[j]
+            common += np.float32(0.5) * total * binary_entropy(a_values[i] / total, table)
+            i += 1
+            j += 1
+    return min(max(np.float32(1) - common, SMALLEST_STEP), np.float32(1))
+
+
+@njit(cache=True, parallel=True)
+def _edge_lengths(
+    n_indptr: AnyArray,
+    n_indices: AnyArray,
+    indptr: AnyArray,
+    indices: AnyArray,
+    data: AnyArray,
+    table: Float32Array,
+    lengths: Float32Array,
+) -> None:
+    for i in prange(n_indptr.shape[0] - 1):
+        own_ids, own = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
+        for edge in range(n_indptr[i], n_indptr[i + 1]):
+            j = n_indices[edge]
+            other = slice(indptr[j], indptr[j + 1])
+            lengths[edge] = divergence(own_ids, own, indices[other], data[other], table)
+
+
+def step_lengths(neighbors: Neighbors, rows: sparse.csr_array) -> sparse.csr_array:
+    """The graph of steps: each item and its neighbours, both ways, with the divergence of their rows."""
+    n = len(neighbors)
+    known = neighbors.ids >= 0
+    indptr = np.zeros(n + 1, np.int64)
+    np.cumsum(known.sum(axis=1), out=indptr[1:])
+    ones = np.ones(int(indptr[-1]), np.float32)
+    directed = sparse.csr_array((ones, neighbors.ids[known], indptr), shape=(n, n))
+    directed.sort_indices()
+    graph = sparse.csr_array(directed.maximum(directed.T.tocsr()))
+    _edge_lengths(graph.indptr, graph.indices, rows.indptr, rows.indices, rows.data, ENTROPY, graph.data)
+    return graph
+
+
+@njit(cache=True, parallel=True)
+def lengths_to(
+    near: Int32Array,
+    q_indptr: AnyArray,
+    q_indices: AnyArray,
+    q_data: AnyArray,
+    indptr: AnyArray,
+    indices: AnyArray,
+    data: AnyArray,
+    table: Float32Array,
+) -> Scalar:
+    """The divergence of each query's row and the rows of its nearest items, (q, k)."""
+    lengths = np.ones(near.shape, np.float32)
+    for q in prange(near.shape[0]):
+        mine = slice(q_indptr[q], q_indptr[q + 1])
+        for place in range(near.shape[1]):
+            j = near[q, place]
+            if j >= 0:
+                other = slice(indptr[j], indptr[j + 1])
+                lengths[q, place] = divergence(
+                    q_indices[mine], q_data[mine], indices[other], data[other], table
+                )
+    return lengths
+
+
+@njit(cache=True, parallel=True)
+def ranked_by_paths(
+    indptr: AnyArray,
+    indices: AnyArray,
+    lengths: Float32Array,
+    start_indptr: IntArray,
+    start_items: AnyArray,
+    start_lengths: Float32Array,
+    queries: Float32Array,
+    items: Float32Array,
+    scale: Float32Array,
+    omega: Scalar,
+    cosine: bool,
+    candidates: int,
+    own: IntArray,
+    ids: Int32Array,
+    scores: Float32Array,
+) -> None:
+    """The best of 1 / (1 + (1 - omega) path + omega d), by Dijkstra's algorithm from each query.
+
+    Items are settled in the order of their paths; no later one can be among the best once its path alone
+    outweighs the worst of them.
+    """
+    n = indptr.shape[0] - 1
+    top = ids.shape[1]
+    for q in prange(queries.shape[0]):
+        path = np.full(n, np.float32(np.inf), np.float32)
+        settled = np.zeros(n, np.bool_)
+        waiting = [(np.float32(0), np.int64(-1)) for _ in range(0)]
+        for place in range(start_indptr[q], start_indptr[q + 1]):
+            item = np.int64(start_items[place])
+            if start_lengths[place] < path[item]:
+                path[item] = start_lengths[place]
+                heapq.heappush(waiting, (np.float32(start_lengths[place]), item))
+        size = 0
+        while len(waiting) > 0:
+            length, item = heapq.heappop(waiting)
+            if settled[item]:
+                continue
+            settled[item] = True
+            if size == top and np.float32(1) / (np.float32(1) + (1 - omega) * length) < scores[q, 0]:
+                break
+            if item < candidates and item != own[q]:
+                similarity = pair_similarity(queries[q], items[item], cosine)
+                if cosine:
+                    squared = max(np.float32(2) - np.float32(2) * similarity, np.float32(0))
+                else:
+                    squared = (np.float32(1) / similarity - np.float32(1)) ** 2
+                total = (1 - omega) * length + omega * squared / scale[q]
+                score = np.float32(1) / (np.float32(1) + np.float32(total))
+                size = offer(scores[q], ids[q], size, top, score, item)
+            for edge in range(indptr[item], indptr[item + 1]):
+                other = np.int64(indices[edge])
+                longer = length + lengths[edge]
+                if longer < path[other]:
+                    path[other] = longer
+                    heapq.heappush(waiting, (np.float32(longer), other))
+        sort_heap(scores[q], ids[q], size)

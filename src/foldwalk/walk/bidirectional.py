@@ -1,0 +1,165 @@
+"""Diffusion from both sides: F <- alpha / 2 (F S + S F) + (1 - alpha) I, rows cut to their largest entries.
+
+For a symmetric S >= 0. Row i of F S is a sum of rows of S, row i of S F a sum of rows of F: nothing but
+sparse rows is touched, and a step costs n x cap x (edges of an item). The exact F is symmetric and stays so;
+the cut is taken per row, so that the result is symmetric only up to what was cut off.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+from scipy import sparse
+
+from foldwalk.core.progress import task
+from foldwalk.core.types import AnyArray, Float32Array, Int32Array, Scalar
+from foldwalk.walk.rows import CHUNKS, pack, scatter
+from foldwalk.walk.select import kth_largest
+
+
+@njit(cache=True)
+def keep_in_touched_order(
+    scratch: Float32Array,
+    touched: Int32Array,
+    count: Scalar,
+    cap: Scalar,
+    work: Float32Array,
+    out_ids: Int32Array,
+    out_values: Float32Array,
+) -> Scalar:
+    """The `cap` largest entries of a scratch row, unsorted; among equals the first touched; clears it."""
+    floor = np.float32(0)
+    above = count
+    if count > cap:
+        for t in range(count):
+            work[t] = scratch[touched[t]]
+        floor = kth_largest(work, count, cap)
+        above = 0
+        for t in range(count):
+            if scratch[touched[t]] > floor:
+                above += 1
+    equals = cap - above
+    size = 0
+    for t in range(count):
+        item = touched[t]
+        value = scratch[item]
+        scratch[item] = 0
+        if value < floor:
+            continue
+        if value == floor:
+            if equals <= 0:
+                continue
+            equals -= 1
+        out_ids[size] = item
+        out_values[size] = value
+        size += 1
+    return size
+
+
+@njit(cache=True)
+def scatter_row(
+    ids: Int32Array,
+    values: Float32Array,
+    size: Scalar,
+    weight: Scalar,
+    scratch: Float32Array,
+    touched: Int32Array,
+    count: Scalar,
+) -> Scalar:
+    """scratch += weight * row, the row given by its ids and positive values."""
+    for e in range(size):
+        item, value = ids[e], weight * values[e]
+        if value > 0:
+            if scratch[item] == 0:
+                touched[count] = item
+                count += 1
+            scratch[item] += value
+    return count
+
+
+@njit(cache=True, parallel=True)
+def _step(
+    indptr: AnyArray,
+    indices: AnyArray,
+    data: AnyArray,
+    half: Scalar,
+    restart: Scalar,
+    ids: Int32Array,
+    values: Float32Array,
+    sizes: AnyArray,
+    new_ids: Int32Array,
+    new_values: Float32Array,
+    new_sizes: AnyArray,
+) -> None:
+    n, cap = ids.shape
+    for chunk in prange(CHUNKS):
+        first, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
+        if first == last:
+            continue
+        scratch = np.zeros(n, np.float32)
+        touched = np.empty(n, np.int32)
+        work = np.empty(n, np.float32)
+        for row in range(first, last):
+            scratch[row] = restart
+            touched[0] = row
+            count = 1
+            for e in range(sizes[row]):
+                weight = half * values[row, e]
+                count = scatter(indptr, indices, data, ids[row, e], weight, scratch, touched, count)
+            for edge in range(indptr[row], indptr[row + 1]):
+                other, weight = indices[edge], half * data[edge]
+                count = scatter_row(ids[other], values[other], sizes[other], weight, scratch, touched, count)
+            new_sizes[row] = keep_in_touched_order(
+                scratch, touched, count, cap, work, new_ids[row], new_values[row]
+            )
+
+
+def two_sided_steps(
+    transitions: sparse.csr_array, start: sparse.csr_array, alpha: float, steps: int, cap: int = 128
+) -> sparse.csr_array:
+    """F after `steps` steps from F = `start`, each row cut to its `cap` largest entries at every step."""
+    n = transitions.shape[0]
+    cap = min(cap, n)
+    ids, values = np.empty((n, cap), np.int32), np.empty((n, cap), np.float32)
+    new_ids, new_values = np.empty_like(ids), np.empty_like(values)
+    sizes, new_sizes = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    _unpack(start.indptr, start.indices, start.data.astype(np.float32, copy=False), ids, values, sizes)
+    data = transitions.data.astype(np.float32, copy=False)
+    half, restart = np.float32(alpha / 2), np.float32(1 - alpha)
+    with task("bidirectional diffusion", steps) as advance:
+        for _ in range(steps):
+            _step(
+                transitions.indptr, transitions.indices, data, half, restart,
+                ids, values, sizes, new_ids, new_values, new_sizes,
+            )  # fmt: skip
+            ids, new_ids = new_ids, ids
+            values, new_values = new_values, values
+            sizes, new_sizes = new_sizes, sizes
+            advance(1)
+    del new_ids, new_values
+    return pack(ids, values, sizes, n)
+
+
+@njit(cache=True, parallel=True)
+def _unpack(
+    indptr: AnyArray,
+    indices: AnyArray,
+    data: AnyArray,
+    ids: Int32Array,
+    values: Float32Array,
+    sizes: AnyArray,
+) -> None:
+    """CSR rows into rows of a fixed width; what does not fit is the smallest."""
+    n, cap = ids.shape
+    for row in prange(n):
+        begin, end = indptr[row], indptr[row + 1]
+        floor = np.float32(-1)
+        if end - begin > cap:
+            floor = kth_largest(data[begin:end].copy(), end - begin, cap)
+        size = 0
+        for edge in range(begin, end):
+            if data[edge] >= floor and size < cap:
+                ids[row, size] = indices[edge]
+                values[row, size] = data[edge]
+                size += 1
+        sizes[row] = size

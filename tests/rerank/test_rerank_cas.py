@@ -1,0 +1,295 @@
+"""CAS: each step beside its equation, the whole beside a dense form and the authors' program."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from reference import SETS, load_reference, overlap
+from scipy import sparse
+from scipy.optimize import minimize
+from scipy.sparse.csgraph import dijkstra
+from scipy.spatial.distance import jensenshannon
+
+import dense_cas
+from foldwalk import rerank
+from foldwalk.core import BadInput, Graph, Ranking
+from foldwalk.graph import normalise
+from foldwalk.rerank.diffusion.cas.geodesic import divergence
+from foldwalk.rerank.diffusion.cas.similarity import conjugate_gradients, diffuse, iterate, lyapunov
+from foldwalk.rerank.diffusion.cas.smoothing import smooth_row
+from foldwalk.walk.bidirectional import two_sided_steps
+from foldwalk.walk.overlap import ENTROPY
+from samples import clustered
+
+GALLERY, LABELS = clustered(n=150, d=12)
+QUERIES, QUERY_LABELS = clustered(n=10, d=12, seed=4)
+EVERYONE = np.concatenate([GALLERY, QUERIES])
+ALPHA = 1 / 1.23
+
+
+def random_graph(n=40, seed=0):
+    rng = np.random.default_rng(seed)
+    dense = np.where(rng.random((n, n)) < 0.15, rng.random((n, n)), 0)
+    dense = np.triu(dense, 1)
+    return Graph(sparse.csr_array((dense + dense.T).astype(np.float32)))
+
+
+def close_to(ranking, distances, tolerance=1e-4):
+    """The ranking's scores are one minus these distances (q, items), in their order."""
+    for q, row in enumerate(distances):
+        expected = 1 - row[ranking.ids[q]]
+        assert np.allclose(ranking.scores[q], expected, atol=tolerance)
+
+
+class TestWhole:
+    @pytest.mark.parametrize(
+        "parameters",
+        [
+            {},
+            {"cluster_k": 8, "trusted_k": 3, "transition_k": 9, "expand_k": 4, "markov_k": 10},
+            {"beta": 0.01, "trusted_weight": 1.5, "mu": 0.5, "sigma": 0.5},
+            {"reliability": "block"},
+        ],
+    )
+    def test_against_the_dense_form(self, parameters):
+        queries = np.arange(150, 160)
+        distances = dense_cas.final_distances(EVERYONE, queries, **parameters)[:, :150]
+        ours = rerank.create("cas", geodesic=False, cap=1000, **parameters).rerank(QUERIES, GALLERY, top=150)
+        close_to(ours, distances)
+
+    def test_own_rows_against_the_dense_form(self):
+        distances = dense_cas.final_distances(GALLERY, np.arange(150))
+        ours = rerank.create("cas", geodesic=False, cap=1000).fit(GALLERY).rank_self(top=149)
+        close_to(ours, distances)
+
+    def test_the_cut_of_rows_hardly_matters(self):
+        whole = rerank.create("cas", cap=1000).fit(GALLERY).rank_self(top=20).ids
+        cut = rerank.create("cas", cap=64).fit(GALLERY).rank_self(top=20).ids
+        assert np.mean([len(np.intersect1d(a, b)) / 20 for a, b in zip(whole, cut, strict=True)]) > 0.98
+
+    def test_geodesic_distances_are_shortest_paths(self):
+        rows = dense_cas.rows_of(EVERYONE)
+        direct = dense_cas.divergences(rows, rows)
+        relative = dense_cas.relative_distances(EVERYONE)
+        nearest = dense_cas.order_of(relative)[:, 1:8]
+        steps = np.full(direct.shape, np.inf)
+        here = np.arange(len(rows))[:, None]
+        steps[here, nearest] = np.maximum(direct[here, nearest], 1e-9)
+        steps = np.minimum(steps, steps.T)
+        paths = dijkstra(sparse.csr_array(np.where(np.isfinite(steps), steps, 0)), directed=False)
+        total = 0.7 * paths + 0.3 * relative
+        ours = rerank.create("cas", geodesic_k=8, cap=1000).rerank(QUERIES, GALLERY, top=150)
+        for q in range(10):
+            reached = ours.scores[q] > 0
+            expected = 1 / (1 + total[150 + q][ours.ids[q]])
+            assert np.allclose(ours.scores[q][reached], expected[reached], atol=1e-4)
+            assert np.isinf(paths[150 + q][ours.ids[q][~reached]]).all()
+
+    def test_with_the_whole_weight_on_the_distance_it_is_plain_search(self):
+        plain = rerank.create("plain").fit(GALLERY)
+        only = rerank.create("cas", omega=1.0, geodesic=False)
+        assert (only.rerank(QUERIES, GALLERY, top=150).ids == plain.rank(QUERIES, top=150).ids).all()
+
+    @pytest.mark.parametrize(
+        ("parameters", "name", "least", "figures"),
+        [
+            ({"geodesic": False}, "cas", 0.995, (75.98, 91.20, 65.97)),
+            ({"geodesic_k": 100}, "cas_geodesic", 0.98, (80.03, 91.69, None)),
+        ],
+    )
+    @pytest.mark.parametrize("place", range(len(SETS)), ids=SETS)
+    def test_agrees_with_the_authors_program(
+        self, parameters, name, least, figures, place, reference_root, data_root
+    ):
+        if figures[place] is None:
+            pytest.skip(f"the reference has no {name} on {SETS[place]}")
+        reference = load_reference(SETS[place], reference_root, data_root)
+        method = rerank.create("cas", **parameters)
+        ours = method.rerank(reference.queries, reference.gallery, top=len(reference.gallery))
+        assert overlap(ours, reference.answers[name]) >= least
+        assert reference.mean_average_precision(ours) == pytest.approx(figures[place], abs=0.1)
+
+
+class TestDiffusion:
+    """Eq. 5 to 12."""
+
+    def test_every_solver_finds_the_same_fixed_point(self):
+        transitions = normalise(random_graph()).matrix.toarray().astype(np.float64)
+        resolvent = (1 - ALPHA) * np.linalg.inv(np.eye(40) - ALPHA * transitions)
+        for solver in (iterate, conjugate_gradients, lyapunov):
+            assert np.allclose(solver(transitions, np.eye(40), ALPHA), resolvent, atol=1e-9)
+        for solver in ("resolvent", "iterate", "cg", "lyapunov"):
+            found = diffuse(random_graph(), ALPHA, solver, "bidirectional", 1000).toarray()
+            # The power series ends after 24 terms: alpha^25 is left.
+            assert np.allclose(found, resolvent, atol=ALPHA**25 if solver == "resolvent" else 1e-6)
+
+    def test_any_symmetric_target(self):
+        transitions = normalise(random_graph()).matrix.toarray().astype(np.float64)
+        rng = np.random.default_rng(1)
+        target = rng.random((40, 40))
+        target = target @ target.T
+        system = np.kron(transitions, np.eye(40)) + np.kron(np.eye(40), transitions)
+        vectorised = np.linalg.solve(np.eye(1600) - ALPHA / 2 * system, target.ravel())
+        expected = (1 - ALPHA) * vectorised.reshape(40, 40)
+        for solver in (iterate, conjugate_gradients, lyapunov):
+            assert np.allclose(solver(transitions, target, ALPHA), expected, atol=1e-8)
+
+    @pytest.mark.parametrize("steps", [0, 1, 3, 10])
+    def test_ten_steps_against_dense_iteration(self, steps):
+        graph = random_graph()
+        transitions = normalise(graph).matrix
+        dense, similarity = transitions.toarray(), graph.matrix.toarray()
+        for _ in range(steps):
+            similarity = ALPHA / 2 * (similarity @ dense + dense @ similarity) + (1 - ALPHA) * np.eye(40)
+        ours = two_sided_steps(transitions, graph.matrix, ALPHA, steps, cap=1000).toarray()
+        assert np.allclose(ours, similarity, atol=1e-6)
+
+    def test_a_cut_row_keeps_its_largest(self):
+        graph = random_graph()
+        transitions = normalise(graph).matrix
+        whole = two_sided_steps(transitions, graph.matrix, ALPHA, 1, cap=1000).toarray()
+        # The start may not be cut for this: the densest item has fewer edges than the cap.
+        cap = int(np.diff(graph.matrix.indptr).max()) + 1
+        cut = two_sided_steps(transitions, graph.matrix, ALPHA, 1, cap=cap).toarray()
+        for row, kept in zip(whole, cut, strict=True):
+            assert np.allclose(np.sort(kept)[-cap:], np.sort(row)[-cap:], atol=1e-7)
+            assert (kept > 0).sum() <= cap
+
+    def test_one_sided_steps(self):
+        graph = random_graph()
+        dense, similarity = normalise(graph).matrix.toarray(), graph.matrix.toarray()
+        for _ in range(10):
+            similarity = ALPHA * dense @ similarity @ dense + (1 - ALPHA) * np.eye(40)
+        ours = diffuse(graph, ALPHA, "ten_steps", "one_sided", 1000).toarray()
+        assert np.allclose(ours, similarity, atol=1e-6)
+
+    def test_dense_solvers_are_refused_on_many_items(self):
+        with pytest.raises(BadInput, match="ten_steps"):
+            rerank.create("cas", solver="lyapunov").fit(np.random.default_rng(0).normal(size=(5001, 4)))
+
+
+class TestSmoothing:
+    """Eq. 13 to 15."""
+
+    @pytest.mark.parametrize("beta", [0.0, 0.01, 1.0])
+    @pytest.mark.parametrize("seed", range(3))
+    def test_against_a_general_solver(self, beta, seed):
+        rng = np.random.default_rng(seed)
+        row = rng.random(6).astype(np.float32)
+        row /= row.sum()
+        r = 0.3
+        towards = np.minimum(rng.random(6) * 0.4, r).astype(np.float32)
+        ours = np.empty(6, np.float32)
+        smooth_row(row, towards, np.float32(r), np.float32(beta), ours)
+
+        def objective(candidate):
+            pull = r**2 / 2 * ((candidate - towards / r * row) ** 2).sum()
+            return 1e4 * (pull + beta * ((candidate - row) ** 2).sum())
+
+        solved = minimize(
+            objective,
+            row.astype(np.float64),
+            method="SLSQP",
+            bounds=[(0, None)] * 6,
+            constraints={"type": "eq", "fun": lambda candidate: candidate.sum() - row.sum()},
+            options={"ftol": 1e-12, "maxiter": 1000},
+        )
+        assert solved.success
+        assert np.allclose(ours, solved.x, atol=1e-4)
+        assert (ours >= 0).all()
+        assert ours.sum() == pytest.approx(row.sum(), abs=1e-6)
+
+    def test_a_huge_beta_changes_nothing(self):
+        row = np.array([0.5, 0.3, 0.2], np.float32)
+        ours = np.empty(3, np.float32)
+        smooth_row(row, np.array([0.3, 0.1, 0.0], np.float32), np.float32(0.3), np.float32(1e6), ours)
+        assert np.allclose(ours, row, atol=1e-5)
+
+
+class TestDistance:
+    """Eq. 19 and 64."""
+
+    def test_sparse_divergence_against_scipy(self):
+        rng = np.random.default_rng(0)
+        for _ in range(50):
+            a, b = (np.where(rng.random(30) < 0.4, rng.random(30), 0) for _ in range(2))
+            a, b = a / a.sum(), b / b.sum()
+            parts = [(np.flatnonzero(v).astype(np.int32), v[v > 0].astype(np.float32)) for v in (a, b)]
+            ours = divergence(*parts[0], *parts[1], ENTROPY)
+            assert ours == pytest.approx(jensenshannon(a, b, base=2) ** 2, abs=1e-4)
+
+    @pytest.mark.parametrize("distance", ["cosine", "jaccard", "euclidean", "similarity"])
+    def test_alternatives_against_dense_forms(self, distance):
+        rows = dense_cas.rows_of(EVERYONE)
+        mine, theirs = rows[150:], rows[:150]
+        if distance == "cosine":
+            norm = np.linalg.norm(rows, axis=1)
+            other = 1 - mine @ theirs.T / np.outer(norm[150:], norm[:150])
+        elif distance == "jaccard":
+            common = np.minimum(mine[:, None], theirs[None]).sum(axis=2)
+            other = 1 - common / (2 - common)
+        elif distance == "euclidean":
+            other = np.linalg.norm(mine[:, None] - theirs[None], axis=2)
+        else:
+            other = 1 - mine[:, :150] / mine[:, :150].max(axis=1, keepdims=True)
+        total = 0.7 * other + 0.3 * dense_cas.relative_distances(EVERYONE)[150:, :150]
+        ours = rerank.create("cas", distance=distance, cap=1000).rerank(QUERIES, GALLERY, top=150)
+        for q in range(10):
+            expected = total[q][ours.ids[q]]
+            shown = 1 / (1 + expected) if distance == "euclidean" else 1 - expected
+            assert np.allclose(ours.scores[q], shown, atol=1e-4)
+
+
+class TestModes:
+    @pytest.mark.parametrize(
+        "parameters",
+        [
+            {"similarity": "original"},
+            {"similarity": "one_sided"},
+            {"clusters": "neighbors"},
+            {"smoothing": "none"},
+            {"smoothing": "average"},
+            {"solver": "resolvent"},
+            {"solver": "cg"},
+            {"fuse_with": "diffusion"},
+            {"distance": "cosine"},
+            {"distance": "euclidean"},
+            {"first": 40},
+        ],
+        ids=str,
+    )
+    def test_every_switch_finds_the_clusters_in_every_mode(self, parameters):
+        method = rerank.create("cas", **parameters).fit(GALLERY)
+        assert (LABELS[method.rank_self(top=10).ids] == LABELS[:, None]).mean() > 0.95
+        answers = [
+            method.rank(QUERIES, top=5),
+            rerank.create("cas", **parameters).rerank(QUERIES, GALLERY, 5),
+        ]
+        default = rerank.create("cas").rerank(QUERIES, GALLERY, 5)
+        for answer in answers:
+            assert (
+                np.mean([len(np.intersect1d(a, b)) for a, b in zip(answer.ids, default.ids, strict=True)]) > 2
+            )
+
+    def test_only_the_first_of_plain_search_change_places(self):
+        plain = rerank.create("plain").fit(GALLERY).rank(QUERIES, top=150).ids
+        ours = rerank.create("cas", first=30).fit(GALLERY).rank(QUERIES, top=150).ids
+        assert (np.sort(ours[:, :30]) == np.sort(plain[:, :30])).all()
+        assert (ours[:, 30:] == plain[:, 30:]).all()
+        assert (ours[:, :30] != plain[:, :30]).any()
+
+    @pytest.mark.parametrize("name", SETS)
+    def test_unseen_queries_lose_little(self, name, reference_root, data_root):
+        """At most one point of mAP, measured against queries that join the graph one at a time.
+
+        All at once they also help each other: on syn1000, where a hundred queries join a thousand items,
+        that alone is worth two points.
+        """
+        reference = load_reference(name, reference_root, data_root)
+        some = np.arange(0, len(reference.queries), max(1, len(reference.queries) // 25))
+        n = len(reference.gallery)
+        fitted = rerank.create("cas").fit(reference.gallery).rank(reference.queries[some], top=n)
+        alone = [rerank.create("cas").rerank(reference.queries[[q]], reference.gallery, n) for q in some]
+        joined = Ranking(np.concatenate([r.ids for r in alone]), np.concatenate([r.scores for r in alone]))
+        unseen, transductive = (reference.mean_average_precision(r, some) for r in (fitted, joined))
+        assert unseen >= transductive - 1.0

@@ -10,7 +10,7 @@ from neighbors_naive import assert_nearest, naive_search, random_vectors, simila
 
 from foldwalk.core import Vectors
 from foldwalk.neighbors import exact, knn_graph, prepare
-from foldwalk.neighbors.exact import SPARE, exact_search, least_similarity
+from foldwalk.neighbors.exact import SPARE, exact_search
 
 METRICS = ["cosine", "euclidean"]
 
@@ -197,12 +197,11 @@ def test_own_is_passed_over_only_where_it_is_given():
 def test_blocks_are_seamless(metric, monkeypatch):
     vectors, queries = prepare(random_vectors(90, 7), metric), prepare(random_vectors(101, 7, 1), metric)
     whole = exact_search(vectors, queries, 6, metric)
-    least = least_similarity(vectors, queries, metric)
     monkeypatch.setattr(exact, "BLOCK_BYTES", 4 * 90 * 7)
     parts = exact_search(vectors, queries, 6, metric)
     assert np.array_equal(whole.ids, parts.ids)
     assert np.array_equal(whole.similarities, parts.similarities)
-    assert np.array_equal(least, least_similarity(vectors, queries, metric))
+    assert np.array_equal(whole.least, parts.least)
 
 
 def test_no_queries():
@@ -211,7 +210,7 @@ def test_no_queries():
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_least_similarity(metric):
+def test_the_farthest_is_noted(metric):
     gallery, queries = prepare(random_vectors(150, 9), metric), prepare(random_vectors(40, 9, 1), metric)
     table = similarity_table(gallery.values, queries.values, metric)
-    assert np.allclose(least_similarity(gallery, queries, metric), table.min(axis=1), atol=1e-6)
+    assert np.allclose(exact_search(gallery, queries, 3, metric).least, table.min(axis=1), atol=1e-6)

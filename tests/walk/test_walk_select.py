@@ -30,6 +30,15 @@ def test_dense_rows_with_ties(k, levels):
     check_dense(scores.astype(np.float32), k)
 
 
+@pytest.mark.parametrize("k", [1, 9, 10, 11, 31, 32, 33, 320])
+@pytest.mark.parametrize("columns", [31, 32, 33, 320, 333])
+def test_dense_rows_of_any_width(columns, k):
+    rng = np.random.default_rng(columns)
+    smooth = rng.normal(size=(6, columns))
+    few = rng.integers(0, 3, size=(6, columns))
+    check_dense(np.concatenate([smooth, few, np.sort(smooth), -np.sort(-smooth)]).astype(np.float32), k)
+
+
 def test_dense_rows_in_order_and_with_infinities():
     rising = np.arange(40, dtype=np.float32)
     check_dense(np.stack([rising, rising[::-1], 0 * rising]), 6)

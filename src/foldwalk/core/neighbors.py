@@ -17,7 +17,8 @@ class Neighbors:
 
     A row with fewer than k neighbours ends in ids of -1, whose similarity is 0. `metric` says what the
     similarity means: "cosine", or "euclidean" for 1 / (1 + distance). `recall` is what a sampled exact check
-    found (1.0 for exact search), `how` names the way they were found.
+    found (1.0 for exact search), `how` names the way they were found. `least`, where it is known, is each
+    item's similarity to the item farthest from it.
     """
 
     ids: Int32Array
@@ -25,6 +26,7 @@ class Neighbors:
     metric: str = "cosine"
     recall: float = 1.0
     how: str = "exact"
+    least: Float32Array | None = None
 
     @classmethod
     def check(
@@ -83,6 +85,7 @@ class Neighbors:
             self.metric,
             self.recall,
             self.how,
+            self.least,
         )
 
     def squared_distances(self) -> Float32Array:

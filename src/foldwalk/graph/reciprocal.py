@@ -12,6 +12,7 @@ from scipy import sparse
 
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray
+from foldwalk.walk.csr import parts
 
 
 def reciprocal_sets(neighbors: Neighbors, k: int) -> sparse.csr_array:
@@ -46,11 +47,11 @@ def expand_sets(sets: sparse.csr_array, halves: sparse.csr_array) -> sparse.csr_
     count = sets.shape[0]
     sizes = np.zeros(count, np.int64)
     nothing = np.zeros(0, np.int32)
-    _expand(sets.indptr, sets.indices, halves.indptr, halves.indices, sizes, sizes, nothing, False)
+    _expand(*parts(sets)[:2], *parts(halves)[:2], sizes, sizes, nothing, False)
     indptr = np.zeros(count + 1, np.int64)
     np.cumsum(sizes, out=indptr[1:])
     members = np.empty(indptr[-1], np.int32)
-    _expand(sets.indptr, sets.indices, halves.indptr, halves.indices, sizes, indptr, members, True)
+    _expand(*parts(sets)[:2], *parts(halves)[:2], sizes, indptr, members, True)
     result = sparse.csr_array((np.ones(len(members), np.float32), members, indptr), shape=sets.shape)
     result.sort_indices()
     return result

@@ -6,6 +6,8 @@ two cores this took a quarter of the time of a flat FAISS index (benchmarks/knn_
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from foldwalk.core.neighbors import Neighbors
@@ -16,6 +18,8 @@ from foldwalk.neighbors.similarity import pair_similarities, rescore
 from foldwalk.walk.select import top_of_dense_rows
 
 BLOCK_BYTES = 256 * 2**20
+# Up to so many items the farthest of each is noted as well; beyond, callers take it from a sample.
+FARTHEST_UP_TO = 20_000
 # Candidates beyond k: rounding in the matrix product may swap neighbours that are this close to the border.
 SPARE = 8
 
@@ -34,6 +38,7 @@ def exact_search(
     lengths = None if cosine else np.einsum("ij,ij->i", reachable, reachable)
     block = max(1, min(4096, BLOCK_BYTES // (4 * max(len(present), 1))))
     candidates: Int32Array = np.empty((len(queries), width), np.int32)
+    farthest = np.zeros(len(queries), np.int64) if 0 < len(present) <= FARTHEST_UP_TO else None
     with task("nearest neighbours", len(queries)) as advance:
         for start in range(0, len(queries), block):
             part = queries.values[start : start + block]
@@ -41,13 +46,20 @@ def exact_search(
             if lengths is not None:
                 scores -= lengths / 2
             candidates[start : start + block] = top_of_dense_rows(scores, width)[0]
+            if farthest is not None:
+                farthest[start : start + block] = scores.argmin(axis=1)
             advance(len(part))
     if len(present) < len(gallery):
         candidates = present.astype(np.int32)[candidates]
     if cosine:
         candidates[queries.zero_rows] = -1
     everyone = present if width < len(present) else present[:0]
-    return finish(gallery, queries, candidates, k, metric, own, everyone, recall=1.0, how="exact")
+    found = finish(gallery, queries, candidates, k, metric, own, everyone, recall=1.0, how="exact")
+    if farthest is None:
+        return found
+    pairs = np.arange(len(queries) + 1)
+    least = pair_similarities(queries.values, gallery.values, pairs, present[farthest], cosine)
+    return replace(found, least=least)
 
 
 def finish(
@@ -77,20 +89,3 @@ def finish(
         similarities,
     )
     return Neighbors(ids, similarities, metric, recall, how)
-
-
-def least_similarity(gallery: Vectors, queries: Vectors, metric: str) -> Float32Array:
-    """The similarity of each query to the gallery item that is farthest from it."""
-    farthest = np.empty(len(queries), np.int64)
-    lengths = np.einsum("ij,ij->i", gallery.values, gallery.values) / 2 if metric != "cosine" else None
-    block = max(1, min(4096, BLOCK_BYTES // (4 * len(gallery))))
-    for start in range(0, len(queries), block):
-        scores = queries.values[start : start + block] @ gallery.values.T
-        if lengths is not None:
-            scores -= lengths
-        farthest[start : start + block] = scores.argmin(axis=1)
-    pairs = np.arange(len(queries) + 1)
-    least: Float32Array = pair_similarities(
-        queries.values, gallery.values, pairs, farthest, metric == "cosine"
-    )
-    return least

@@ -8,12 +8,11 @@ from scipy import sparse
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
-from foldwalk.neighbors.exact import least_similarity
+from foldwalk.neighbors.exact import FARTHEST_UP_TO, exact_search
 from foldwalk.neighbors.similarity import pair_similarities
 from foldwalk.rerank.order import Reached
+from foldwalk.walk.csr import parts
 
-# Above this many items the scale of the distances is taken from a sample of the gallery.
-SAMPLE_ABOVE = 20_000
 SAMPLE = 5_000
 
 
@@ -24,15 +23,20 @@ def distance_from_similarity(similarity: Float32Array, metric: str) -> Float32Ar
     return np.asarray((1 / np.maximum(similarity, np.float32(1e-30)) - 1) ** 2, dtype=np.float32)
 
 
-def row_maximum(items: Vectors, queries: Vectors, metric: str) -> Float32Array:
+def row_maximum(items: Vectors, queries: Vectors, found: Neighbors) -> Float32Array:
     """The largest squared distance from each query to any item; it only sets a scale.
 
-    Above 20,000 items it is taken over every n/5,000-th of them.
+    `found` are the queries' neighbours among the items, which know the farthest of up to 20,000; beyond, it
+    is taken over every n/5,000-th item.
     """
-    seen = items
-    if len(items) > SAMPLE_ABOVE:
-        seen = Vectors(np.ascontiguousarray(items.values[:: len(items) // SAMPLE]))
-    largest = distance_from_similarity(least_similarity(seen, queries, metric), metric)
+    least = found.least
+    if least is None:
+        stride = max(1, len(items) // SAMPLE) if len(items) > FARTHEST_UP_TO else 1
+        sample = Vectors(np.ascontiguousarray(items.values[::stride]))
+        least = exact_search(sample, queries, 1, found.metric).least
+    if least is None:  # nothing but zero rows
+        return np.ones(len(queries), np.float32)
+    largest = distance_from_similarity(least, found.metric)
     return np.where(largest > 0, largest, np.float32(1))
 
 
@@ -62,9 +66,7 @@ def fuse(
     entries = sparse.csr_array((entries.data + 1, entries.indices, entries.indptr), shape=entries.shape)
     union = sparse.csr_array(both.maximum(entries))
     union.data -= 1
-    similarities = pair_similarities(
-        queries.values, items.values, union.indptr.astype(np.int64), union.indices, metric == "cosine"
-    )
+    similarities = pair_similarities(queries.values, items.values, *parts(union)[:2], metric == "cosine")
     relative = distance_from_similarity(similarities, metric) / np.repeat(scale, np.diff(union.indptr))
     union.data = ((1 - weight) * union.data + weight * (1 - relative)).astype(np.float32)
     return Reached.from_sparse(union, top, candidates, own)

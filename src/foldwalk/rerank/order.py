@@ -10,6 +10,7 @@ from scipy import sparse
 
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray, Scalar
+from foldwalk.walk.csr import parts
 from foldwalk.walk.select import offer, sort_heap
 
 # Plain similarities lie in [-1, 1]; shifted by this they come after every reached item, whose score is > 0.
@@ -48,9 +49,7 @@ class Reached:
         ids = np.full((scores.shape[0], top), -1, np.int32)
         best = np.zeros((scores.shape[0], top), np.float32)
         if top:
-            _select_sparse(
-                scores.indptr, scores.indices, scores.data, _nobody(own, len(ids)), candidates, ids, best
-            )
+            _select_sparse(*parts(scores), _nobody(own, len(ids)), candidates, ids, best)
         return cls(ids, best)
 
 

@@ -13,7 +13,8 @@ from scipy import sparse
 
 from foldwalk.core.progress import task
 from foldwalk.core.types import AnyArray, Float32Array, Int32Array, Scalar
-from foldwalk.walk.rows import CHUNKS, pack, scatter
+from foldwalk.walk.csr import parts
+from foldwalk.walk.rows import CHUNKS, pack, scatter, top_of_sparse_rows
 from foldwalk.walk.select import kth_largest
 
 
@@ -123,13 +124,13 @@ def two_sided_steps(
     ids, values = np.empty((n, cap), np.int32), np.empty((n, cap), np.float32)
     new_ids, new_values = np.empty_like(ids), np.empty_like(values)
     sizes, new_sizes = np.zeros(n, np.int64), np.zeros(n, np.int64)
-    _unpack(start.indptr, start.indices, start.data.astype(np.float32, copy=False), ids, values, sizes)
-    data = transitions.data.astype(np.float32, copy=False)
+    _unpack(*parts(top_of_sparse_rows(start, cap)), ids, values, sizes)
+    edges = parts(transitions)
     half, restart = np.float32(alpha / 2), np.float32(1 - alpha)
     with task("bidirectional diffusion", steps) as advance:
         for _ in range(steps):
             _step(
-                transitions.indptr, transitions.indices, data, half, restart,
+                *edges, half, restart,
                 ids, values, sizes, new_ids, new_values, new_sizes,
             )  # fmt: skip
             ids, new_ids = new_ids, ids
@@ -149,17 +150,9 @@ def _unpack(
     values: Float32Array,
     sizes: AnyArray,
 ) -> None:
-    """CSR rows into rows of a fixed width; what does not fit is the smallest."""
-    n, cap = ids.shape
-    for row in prange(n):
+    """CSR rows, none wider than `ids`, into rows of that width."""
+    for row in prange(ids.shape[0]):
         begin, end = indptr[row], indptr[row + 1]
-        floor = np.float32(-1)
-        if end - begin > cap:
-            floor = kth_largest(data[begin:end].copy(), end - begin, cap)
-        size = 0
-        for edge in range(begin, end):
-            if data[edge] >= floor and size < cap:
-                ids[row, size] = indices[edge]
-                values[row, size] = data[edge]
-                size += 1
-        sizes[row] = size
+        sizes[row] = end - begin
+        ids[row, : end - begin] = indices[begin:end]
+        values[row, : end - begin] = data[begin:end]

@@ -12,6 +12,7 @@ from numba import njit, prange
 from scipy import sparse
 
 from foldwalk.core.types import AnyArray, Float32Array, Scalar
+from foldwalk.walk.csr import parts
 
 CHUNKS = 64
 
@@ -81,14 +82,14 @@ def solve_diffusion(
     kind = r.dtype.type
     x = np.zeros_like(r)
     p, q = r.copy(), np.empty_like(r)
-    data = matrix.data.astype(kind, copy=False)
+    edges, data = parts(matrix)[:2], matrix.data.astype(kind, copy=False)
     squared = np.einsum("ij,ij->j", r, r, dtype=np.float64)
     goal = squared * tolerance**2
     for _ in range(max_iterations):
         active = squared > goal
         if not active.any():
             break
-        curvature = _apply(matrix.indptr, matrix.indices, data, kind(alpha), p, q)
+        curvature = _apply(*edges, data, kind(alpha), p, q)
         step = np.divide(squared, curvature, out=np.zeros_like(squared), where=active & (curvature > 0))
         after = _advance(x, r, p, q, step.astype(kind))
         turn = np.divide(after, squared, out=np.zeros_like(squared), where=active & (squared > 0))

@@ -21,6 +21,7 @@ from scipy import sparse
 
 from foldwalk.core.errors import BadInput
 from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray, Scalar
+from foldwalk.walk.csr import parts
 from foldwalk.walk.rows import CHUNKS
 
 Measure = Literal["product", "minimum", "jensen_shannon"]
@@ -134,8 +135,7 @@ class InvertedList:
     def __init__(self, rows: sparse.csr_array) -> None:
         turned = rows.T.tocsr()
         self.items = int(rows.shape[0])
-        self.indptr, self.holders = turned.indptr, turned.indices
-        self.data = turned.data.astype(np.float32, copy=False)
+        self.indptr, self.holders, self.data = parts(turned)
 
     def overlap(self, queries: sparse.csr_array, measure: Measure) -> sparse.csr_array:
         """(q, items): the measure for every item that shares a column with the query (columns unsorted)."""
@@ -143,13 +143,13 @@ class InvertedList:
             raise BadInput(f"measure must be one of {', '.join(_CODES)}, but it is {measure!r}.")
         count = queries.shape[0]
         sizes = np.zeros(count, np.int64)
-        _count(queries.indptr, queries.indices, self.indptr, self.holders, self.items, sizes)
+        _count(*parts(queries)[:2], self.indptr, self.holders, self.items, sizes)
         indptr = np.zeros(count + 1, np.int64)
         np.cumsum(sizes, out=indptr[1:])
         ids = np.empty(indptr[-1], np.int32)
         values = np.empty(indptr[-1], np.float32)
         _accumulate(
-            queries.indptr, queries.indices, queries.data.astype(np.float32, copy=False),
+            *parts(queries),
             self.indptr, self.holders, self.data,
             self.items, _CODES[measure], ENTROPY, indptr, ids, values,
         )  # fmt: skip

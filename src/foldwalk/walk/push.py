@@ -13,6 +13,7 @@ from scipy import sparse
 
 from foldwalk.core.errors import BadInput
 from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray, Scalar
+from foldwalk.walk.csr import parts
 from foldwalk.walk.rows import CHUNKS, keep_largest, pack
 
 
@@ -99,8 +100,8 @@ def push_diffusion(
     values = np.empty((n, cap), np.float32)
     sizes = np.zeros(n, np.int64)
     _push(
-        matrix.indptr, matrix.indices, matrix.data.astype(np.float32, copy=False),
-        starts.indptr, starts.indices, starts.data.astype(np.float32, copy=False),
+        *parts(matrix),
+        *parts(starts),
         np.float32(alpha), np.float32(threshold), columns, cap, ids, values, sizes,
     )  # fmt: skip
     return pack(ids, values, sizes, columns)

@@ -11,6 +11,7 @@ from numba import njit, prange
 from scipy import sparse
 
 from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray, Scalar
+from foldwalk.walk.csr import parts
 from foldwalk.walk.select import offer
 
 CHUNKS = 128
@@ -29,6 +30,16 @@ def keep_largest(
 ) -> int:
     """Move the `cap` largest entries above the threshold from a scratch row to the output; clears the row."""
     size = 0
+    # Ascending ids: the touched list is sorted, short as it is, and entries then pass in order.
+    if count <= cap:
+        ordered = np.sort(touched[:count])
+        for item in ordered:
+            if scratch[item] > threshold:
+                out_ids[size] = item
+                out_values[size] = scratch[item]
+                size += 1
+            scratch[item] = 0
+        return size
     for t in range(count):
         item = touched[t]
         value = scratch[item]
@@ -102,19 +113,18 @@ def multiply_capped(
     block = max(1, min(n, BLOCK_BYTES // (8 * max(cap, 1))))
     ids = np.empty((block, cap), np.int32)
     values = np.empty((block, cap), np.float32)
-    left_data = left.data.astype(np.float32, copy=False)
-    right_data = right.data.astype(np.float32, copy=False)
-    parts = []
+    left_indptr, left_indices, left_data = parts(left)
+    right_parts = parts(right)
+    blocks = []
     for first in range(0, max(n, 1), block):
         rows = min(block, n - first)
         sizes = np.zeros(rows, np.int64)
         _multiply(
-            left.indptr[first : first + rows + 1], left.indices, left_data,
-            right.indptr, right.indices, right_data,
+            left_indptr[first : first + rows + 1], left_indices, left_data, *right_parts,
             columns, cap, np.float32(threshold), ids[:rows], values[:rows], sizes,
         )  # fmt: skip
-        parts.append(pack(ids[:rows], values[:rows], sizes, columns))
-    return parts[0] if len(parts) == 1 else sparse.vstack(parts, format="csr")
+        blocks.append(pack(ids[:rows], values[:rows], sizes, columns))
+    return blocks[0] if len(blocks) == 1 else sparse.vstack(blocks, format="csr")
 
 
 @njit(cache=True, parallel=True)
@@ -195,8 +205,8 @@ def power_series(
     values = np.empty((n, cap), np.float32)
     sizes = np.zeros(n, np.int64)
     _series(
-        matrix.indptr, matrix.indices, matrix.data.astype(np.float32, copy=False),
-        starts.indptr, starts.indices, starts.data.astype(np.float32, copy=False),
+        *parts(matrix),
+        *parts(starts),
         np.float32(alpha), terms, np.float32(threshold), columns, cap, ids, values, sizes,
     )  # fmt: skip
     return pack(ids, values, sizes, columns)
@@ -231,9 +241,7 @@ def top_of_sparse_rows(matrix: sparse.csr_array, k: int) -> sparse.csr_array:
     values = np.empty((n, k), np.float32)
     sizes = np.zeros(n, np.int64)
     if k > 0:
-        _top_rows(
-            matrix.indptr, matrix.indices, matrix.data.astype(np.float32, copy=False), k, ids, values, sizes
-        )
+        _top_rows(*parts(matrix), k, ids, values, sizes)
     return pack(ids, values, sizes, matrix.shape[1])
 
 

@@ -7,6 +7,9 @@ from numba import njit, prange
 
 from foldwalk.core.types import AnyArray, Float32Array, Int32Array, Scalar
 
+STRIDE = 32
+CHUNKS = 128
+
 
 @njit(cache=True, inline="always")
 def comes_before(value: Scalar, item: Scalar, other_value: Scalar, other_item: Scalar) -> Scalar:
@@ -61,32 +64,6 @@ def offer(values: AnyArray, items: AnyArray, size: int, capacity: int, value: Sc
     return size
 
 
-@njit(cache=True, parallel=True)
-def _top_dense(scores: Float32Array, k: int, ids: Int32Array, values: Float32Array) -> None:
-    for row in prange(scores.shape[0]):
-        size = 0
-        best, items = values[row], ids[row]
-        floor = np.float32(-np.inf)
-        for column in range(scores.shape[1]):
-            score = scores[row, column]
-            # Ids rise along the row, so an equal score never replaces one that is already in.
-            if score > floor or size < k:
-                size = offer(best, items, size, k, score, column)
-                if size == k:
-                    floor = best[0]
-        sort_heap(best, items, size)
-
-
-def top_of_dense_rows(scores: Float32Array, k: int) -> tuple[Int32Array, Float32Array]:
-    """Columns and values of the k largest of each row of a dense block, largest first, ties by column."""
-    k = min(k, scores.shape[1])
-    ids = np.full((scores.shape[0], k), -1, np.int32)
-    values = np.zeros((scores.shape[0], k), np.float32)
-    if k > 0:
-        _top_dense(scores, k, ids, values)
-    return ids, values
-
-
 @njit(cache=True)
 def kth_largest(values: Float32Array, size: Scalar, k: Scalar) -> Scalar:
     """The k-th largest of the first `size` values (k counts from one), which change places meanwhile."""
@@ -112,3 +89,51 @@ def kth_largest(values: Float32Array, size: Scalar, k: Scalar) -> Scalar:
         else:
             break
     return values[target]
+
+
+@njit(cache=True, fastmath=True)
+def _largest(row: Float32Array, begin: Scalar, end: Scalar) -> Scalar:
+    """The maximum of a stride, in one pass without branches: most strides hold nothing of interest."""
+    largest = row[begin]
+    for column in range(begin + 1, end):
+        largest = max(largest, row[column])
+    return largest
+
+
+@njit(cache=True, parallel=True)
+def _top_dense(scores: Float32Array, k: int, ids: Int32Array, values: Float32Array) -> None:
+    """The k-th largest maximum of all strides is no larger than the k-th largest entry: most need no look."""
+    rows, columns = scores.shape
+    strides = (columns + STRIDE - 1) // STRIDE
+    for chunk in prange(CHUNKS):
+        first, last = chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS
+        if first == last:
+            continue
+        maxima, work = np.empty(strides, np.float32), np.empty(strides, np.float32)
+        for row in range(first, last):
+            for stride in range(strides):
+                maxima[stride] = _largest(scores[row], stride * STRIDE, min((stride + 1) * STRIDE, columns))
+            floor = np.float32(-np.inf)
+            if strides >= k:
+                work[:] = maxima
+                floor = kth_largest(work, strides, k)
+            size = 0
+            for stride in range(strides):
+                if maxima[stride] < floor:
+                    continue
+                for column in range(stride * STRIDE, min((stride + 1) * STRIDE, columns)):
+                    if scores[row, column] >= floor:
+                        size = offer(values[row], ids[row], size, k, scores[row, column], column)
+                        if size == k:
+                            floor = max(floor, values[row, 0])
+            sort_heap(values[row], ids[row], size)
+
+
+def top_of_dense_rows(scores: Float32Array, k: int) -> tuple[Int32Array, Float32Array]:
+    """Columns and values of the k largest of each row of a dense block, largest first, ties by column."""
+    k = min(k, scores.shape[1])
+    ids = np.full((scores.shape[0], k), -1, np.int32)
+    values = np.zeros((scores.shape[0], k), np.float32)
+    if k > 0:
+        _top_dense(scores, k, ids, values)
+    return ids, values

@@ -33,6 +33,7 @@ from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params, neighborhood
 from foldwalk.rerank.registry import register
 from foldwalk.walk import InvertedList
+from foldwalk.walk.csr import parts
 
 BLOCK = 2048
 
@@ -55,7 +56,7 @@ class KReciprocal(Reranker):
         neighbors = self.neighbors(max(self.params.k1, self.params.k2 - 1))
         self.halves = reciprocal_sets(neighbors, round(self.params.k1 / 2))
         members = expand_sets(reciprocal_sets(neighbors, self.params.k1), self.halves)
-        self.scale = row_maximum(self.vectors, self.vectors, self.params.metric)
+        self.scale = row_maximum(self.vectors, self.vectors, neighbors)
         self.encoding = self._encode(members, self.vectors, self.scale)
         self.averaged = self._average(self.encoding, neighbors)
         self.radius = radius(neighbors, self.params.k1)
@@ -63,7 +64,7 @@ class KReciprocal(Reranker):
 
     def _walk_new(self, queries: Vectors, top: int) -> Reached:
         found = self.search(queries, max(self.params.k1, self.params.k2 - 1, 1))
-        scale = row_maximum(self.vectors, queries, self.params.metric)
+        scale = row_maximum(self.vectors, queries, found)
         nearest = found.first(min(self.params.k1, found.k))
         mutual = (nearest.similarities >= self.radius[nearest.ids]).astype(np.float32)
         sets = as_rows(nearest, mutual, self.candidates)
@@ -84,8 +85,7 @@ class KReciprocal(Reranker):
         similarities = pair_similarities(
             queries.values,
             self.vectors.values,
-            members.indptr,
-            members.indices,
+            *parts(members)[:2],
             self.params.metric == "cosine",
         )
         rows = np.repeat(np.arange(len(queries)), np.diff(members.indptr))

@@ -33,6 +33,7 @@ from foldwalk.rerank.params import Params, neighborhood
 from foldwalk.rerank.registry import register
 from foldwalk.rerank.sparse_state import flatten, unflatten
 from foldwalk.walk import InvertedList, multiply_capped, scale_rows
+from foldwalk.walk.csr import parts
 
 BLOCK = 1024
 
@@ -95,7 +96,7 @@ class EIR(Reranker):
                 if width > 1:
                     members = np.hstack([members, self._nearest_of(items, width - 1)])
                 solved = _solve_truncated(
-                    transitions.indptr, transitions.indices, transitions.data, members,
+                    *parts(transitions), members,
                     self.params.alpha, self.params.tolerance, self.params.max_iterations,
                 )  # fmt: skip
                 positive = solved > 0

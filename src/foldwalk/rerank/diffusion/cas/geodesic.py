@@ -15,7 +15,9 @@ from scipy import sparse
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray, Scalar
 from foldwalk.neighbors.similarity import pair_similarity
+from foldwalk.walk.csr import parts
 from foldwalk.walk.overlap import ENTROPY, binary_entropy
+from foldwalk.walk.rows import CHUNKS
 from foldwalk.walk.select import offer, sort_heap
 
 SMALLEST_STEP = np.float32(1e-9)
@@ -50,12 +52,26 @@ def _edge_lengths(
     table: Float32Array,
     lengths: Float32Array,
 ) -> None:
-    for i in prange(n_indptr.shape[0] - 1):
-        own_ids, own = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
-        for edge in range(n_indptr[i], n_indptr[i + 1]):
-            j = n_indices[edge]
-            other = slice(indptr[j], indptr[j + 1])
-            lengths[edge] = divergence(own_ids, own, indices[other], data[other], table)
+    n = n_indptr.shape[0] - 1
+    for chunk in prange(CHUNKS):
+        first, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
+        if first == last:
+            continue
+        mine = np.zeros(n, np.float32)
+        for i in range(first, last):
+            for place in range(indptr[i], indptr[i + 1]):
+                mine[indices[place]] = data[place]
+            for edge in range(n_indptr[i], n_indptr[i + 1]):
+                j = n_indices[edge]
+                common = np.float32(0)
+                for place in range(indptr[j], indptr[j + 1]):
+                    value = mine[indices[place]]
+                    if value > 0:
+                        total = value + data[place]
+                        common += np.float32(0.5) * total * binary_entropy(value / total, table)
+                lengths[edge] = min(max(np.float32(1) - common, SMALLEST_STEP), np.float32(1))
+            for place in range(indptr[i], indptr[i + 1]):
+                mine[indices[place]] = 0
 
 
 def step_lengths(neighbors: Neighbors, rows: sparse.csr_array) -> sparse.csr_array:
@@ -64,12 +80,12 @@ def step_lengths(neighbors: Neighbors, rows: sparse.csr_array) -> sparse.csr_arr
     known = neighbors.ids >= 0
     indptr = np.zeros(n + 1, np.int64)
     np.cumsum(known.sum(axis=1), out=indptr[1:])
-    ones = np.ones(int(indptr[-1]), np.float32)
-    directed = sparse.csr_array((ones, neighbors.ids[known], indptr), shape=(n, n))
+    lengths = np.empty(int(indptr[-1]), np.float32)
+    ids = neighbors.ids[known]
+    _edge_lengths(indptr, ids, *parts(rows), ENTROPY, lengths)
+    directed = sparse.csr_array((lengths, ids, indptr), shape=(n, n))
     directed.sort_indices()
-    graph = sparse.csr_array(directed.maximum(directed.T.tocsr()))
-    _edge_lengths(graph.indptr, graph.indices, rows.indptr, rows.indices, rows.data, ENTROPY, graph.data)
-    return graph
+    return sparse.csr_array(directed.maximum(directed.T.tocsr()))
 
 
 @njit(cache=True, parallel=True)

@@ -19,6 +19,7 @@ from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray, Sc
 from foldwalk.rerank.diffusion.cas.parameters import CASParams
 from foldwalk.rerank.diffusion.cas.smoothing import smooth_row
 from foldwalk.walk.bidirectional import scatter_row
+from foldwalk.walk.csr import parts
 from foldwalk.walk.rows import keep_largest, pack, scatter
 
 CHUNKS = 64
@@ -61,18 +62,14 @@ def query_rows(stored: Stored, found: Neighbors, scale: Float32Array, params: CA
         found.ids, found.similarities, outward, inward,
         stored.radius_cluster, stored.radius_trusted, stored.radius_transition,
         stored.degree, stored.affinity_sum, stored.returning,
-        stored.halves.indptr, stored.halves.indices, *_parts(stored.diffused), *_parts(stored.transitions),
-        *_parts(stored.transitions_back), *_parts(stored.smoothed), *_parts(stored.averaged),
-        *_parts(stored.walk),
+        *parts(stored.halves)[:2], *parts(stored.diffused), *parts(stored.transitions),
+        *parts(stored.transitions_back), *parts(stored.smoothed), *parts(stored.averaged),
+        *parts(stored.walk),
         np.array([params.cluster_k, params.trusted_k, params.transition_k, params.expand_k, params.markov_k]),
         np.float32(1 / (1 + params.mu)), np.float32(params.trusted_weight), np.float32(params.beta),
         params.clusters == "reciprocal", smoothing, params.reliability == "block", ids, values, sizes,
     )  # fmt: skip
     return pack(ids, values, sizes, n + 1)
-
-
-def _parts(matrix: sparse.csr_array) -> tuple[AnyArray, AnyArray, AnyArray]:
-    return matrix.indptr, matrix.indices, matrix.data
 
 
 @njit(cache=True, parallel=True)

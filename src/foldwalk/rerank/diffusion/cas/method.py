@@ -41,6 +41,7 @@ from foldwalk.rerank.order import BEHIND, Reached
 from foldwalk.rerank.registry import register
 from foldwalk.rerank.sparse_state import flatten, unflatten
 from foldwalk.walk import multiply_capped, scale_rows
+from foldwalk.walk.csr import parts
 from foldwalk.walk.overlap import ENTROPY
 
 BLOCK = 1024
@@ -62,14 +63,14 @@ class CAS(Reranker):
         wanted = (p.cluster_k, p.trusted_k - 1, p.transition_k - 1, p.expand_k - 1, p.geodesic_k - 1)
         neighbors = self.neighbors(max(wanted))
         trusted, stepped = (neighbors.first(min(k - 1, neighbors.k)) for k in (p.trusted_k, p.transition_k))
-        scale = row_maximum(self.vectors, self.vectors, p.metric)
+        scale = row_maximum(self.vectors, self.vectors, neighbors)
         affinity = relative_exponential(neighbors, scale, p.sigma)
         core = reciprocal_sets(neighbors, p.trusted_k - 1)
         halves = reciprocal_sets(neighbors, p.cluster_k // 2)
         clusters = self._clusters(neighbors, halves)
 
         graph = affinity_graph(trusted, affinity[:, : trusted.k], core, p.trusted_weight)
-        diffused = diffuse(graph, 1 / (1 + p.mu), p.solver, p.similarity, p.cap)
+        diffused = diffuse(graph, 1 / (1 + p.mu), p.solver, p.similarity, self._cap())
         similarity = restrict(diffused, clusters)
 
         steps = as_rows(stepped, affinity[:, : stepped.k], len(neighbors))
@@ -100,6 +101,9 @@ class CAS(Reranker):
             walk=walk,
         )
         self._compare_with(neighbors)
+
+    def _cap(self) -> int:
+        return int(self.params.cap or max(64, 3 * self.params.cluster_k))
 
     def _clusters(self, neighbors: Neighbors, halves: sparse.csr_array) -> sparse.csr_array:
         """C[i]: the expanded mutual neighbours of i, or for the ablation its plain ones; i included."""
@@ -155,17 +159,17 @@ class CAS(Reranker):
         if p.first:
             return self._first_only(queries, None, top)
         found = self.search(queries, max(p.cluster_k, p.trusted_k, p.transition_k, p.expand_k, p.geodesic_k))
-        scale = row_maximum(self.vectors, queries, p.metric)
+        scale = row_maximum(self.vectors, queries, found)
         rows = query_rows(self.stored, found, scale, p)
         if not self.along_graph:
             trusted = found.first(min(p.trusted_k - 1, found.k))
             reached = as_rows(trusted, trusted.similarities, len(self.vectors))
-            diffused = multiply_capped(reached, self.stored.diffused, p.cap)
+            diffused = multiply_capped(reached, self.stored.diffused, self._cap())
             return self._by_closeness(rows, diffused, queries, scale, None, top)
         starts = found.first(min(p.geodesic_k - 1, found.k))
         lengths = lengths_to(
-            starts.ids, rows.indptr, rows.indices, rows.data,
-            self.rows.indptr, self.rows.indices, self.rows.data, ENTROPY,
+            starts.ids, *parts(rows),
+            *parts(self.rows), ENTROPY,
         )  # fmt: skip
         known = starts.ids >= 0
         indptr = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
@@ -195,7 +199,7 @@ class CAS(Reranker):
         scores = np.zeros((len(queries), top), np.float32)
         left_out = np.full(len(queries), -1) if own is None else own
         ranked_by_paths(
-            self.paths.indptr, self.paths.indices, self.paths.data, indptr, starts.astype(np.int32), lengths,
+            *parts(self.paths), indptr, starts.astype(np.int32), lengths,
             queries.values, self.vectors.values, scale, np.float32(self.params.omega),
             self.params.metric == "cosine", self.candidates, left_out, ids, scores,
         )  # fmt: skip

@@ -46,4 +46,6 @@ class CASParams(Params):
     first: int = Field(
         0, ge=0, le=10_000_000, description="re-rank only so many of plain search, query by query; 0: all"
     )
-    cap: int = Field(128, ge=8, le=100_000, description="entries kept per row during the diffusion")
+    cap: int = Field(
+        0, ge=0, le=100_000, description="entries kept per row of the diffusion; 0: 3 cluster_k, at least 64"
+    )

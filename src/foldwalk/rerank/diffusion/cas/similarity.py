@@ -22,6 +22,7 @@ from foldwalk.core.types import AnyArray, Float32Array, Float64Array
 from foldwalk.graph import normalise
 from foldwalk.walk import multiply_capped, power_series, scale_rows
 from foldwalk.walk.bidirectional import two_sided_steps
+from foldwalk.walk.csr import parts
 from foldwalk.walk.rows import CHUNKS
 
 STEPS = 10
@@ -69,9 +70,7 @@ def diffuse(graph: Graph, alpha: float, solver: str, kind: str, cap: int) -> spa
 def restrict(similarity: sparse.csr_array, clusters: sparse.csr_array) -> sparse.csr_array:
     """F on the clusters only, rows scaled to sum one; members that F does not reach stay, with value zero."""
     values = np.zeros(clusters.nnz, np.float32)
-    _values_at(
-        similarity.indptr, similarity.indices, similarity.data, clusters.indptr, clusters.indices, values
-    )
+    _values_at(*parts(similarity), *parts(clusters)[:2], values)
     on_clusters = sparse.csr_array((values, clusters.indices, clusters.indptr), shape=clusters.shape)
     return scale_rows(on_clusters)
 

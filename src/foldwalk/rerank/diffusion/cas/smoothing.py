@@ -16,6 +16,7 @@ from numba import njit, prange
 from scipy import sparse
 
 from foldwalk.core.types import AnyArray, Float32Array, Scalar
+from foldwalk.walk.csr import parts
 
 CHUNKS = 128
 
@@ -47,19 +48,19 @@ def smooth_row(
 def _smooth(
     c_indptr: AnyArray,
     c_indices: AnyArray,
-    values: Float32Array,
+    values: AnyArray,
     x_indptr: AnyArray,
     x_indices: AnyArray,
     m_indptr: AnyArray,
     m_indices: AnyArray,
-    m_data: Float32Array,
+    m_data: AnyArray,
     b_indptr: AnyArray,
     b_indices: AnyArray,
-    b_data: Float32Array,
-    returning: Float32Array,
+    b_data: AnyArray,
+    returning: AnyArray,
     block_mean: bool,
     beta: Scalar,
-    out: Float32Array,
+    out: AnyArray,
 ) -> None:
     n = c_indptr.shape[0] - 1
     for chunk in prange(CHUNKS):
@@ -125,9 +126,9 @@ def smooth(
     """F-hat: every row of F smoothed on its own cluster, where its core is larger than the item itself."""
     out = np.empty_like(similarity.data)
     _smooth(
-        similarity.indptr, similarity.indices, similarity.data, core.indptr, core.indices,
-        transitions.indptr, transitions.indices, transitions.data,
-        backward.indptr, backward.indices, backward.data,
+        *parts(similarity), *parts(core)[:2],
+        *parts(transitions),
+        *parts(backward),
         returning, reliability == "block", np.float32(beta), out,
     )  # fmt: skip
     return sparse.csr_array((out, similarity.indices, similarity.indptr), shape=similarity.shape)

@@ -41,6 +41,7 @@ def test_it_ends_at_the_resolvent():
 
 
 def test_items_without_an_edge_keep_what_restarts_there():
-    found = two_sided_steps(some_transitions(), some_rows(60, 60), 0.75, steps=3, cap=60).toarray()
+    identity = sparse.csr_array(np.eye(60, dtype=np.float32))
+    found = two_sided_steps(some_transitions(), identity, 0.75, steps=3, cap=60).toarray()
     assert found[30, 30] == 0.25
     assert np.count_nonzero(found[30]) == 1

@@ -169,9 +169,8 @@ class Reranker(ABC):
         self._neighbors, self._given = neighbors, neighbors is not None
         self.candidates = candidates
         self.__dict__.pop("everyone", None)
-        self.searcher = Searcher(
-            Vectors(self.vectors.values[:candidates]), self.params.metric, seed=self.seed
-        )
+        gallery = Vectors(self.vectors.values[:candidates])
+        self.searcher = Searcher(gallery, self.params.metric, self.params.search, self.seed)
         if state is None:
             self._prepare()
         else:

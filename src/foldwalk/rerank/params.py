@@ -20,6 +20,9 @@ class Params(BaseModel):
     metric: Literal["cosine", "euclidean"] = Field(
         "cosine", description="cosine scales every vector to length one; euclidean takes vectors as they are"
     )
+    search: Literal["auto", "exact", "approximate"] = Field(
+        "auto", description="how queries find their nearest items; auto: exactly while that is affordable"
+    )
 
     @classmethod
     def make(cls, method: str, values: dict[str, Any]) -> Self:
@@ -64,8 +67,9 @@ class Parameter:
 
 def parameters_of(params: type[Params]) -> tuple[Parameter, ...]:
     """Every parameter of a class, in the order of declaration, the common ones last."""
-    fields = {**{n: f for n, f in params.model_fields.items() if n != "metric"}}
-    fields["metric"] = params.model_fields["metric"]
+    common = Params.model_fields
+    fields = {n: f for n, f in params.model_fields.items() if n not in common}
+    fields |= {n: params.model_fields[n] for n in common}
     out = []
     for name, field in fields.items():
         choices = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()

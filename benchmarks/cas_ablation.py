@@ -1,4 +1,4 @@
-"""The ablations of the CAS paper on real features: tables 5, 6, 8, 9 and figures 3 and 4, as one Markdown page.
+"""The ablations of the CAS paper on real features (tables 5, 6, 8, 9, figures 3 and 4) as a Markdown page.
 
     python benchmarks/cas_ablation.py [--datasets orl,coil20,mpeg7,grocery,cub_last100] [--root DATA]
 

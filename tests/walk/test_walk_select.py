@@ -14,7 +14,8 @@ from foldwalk.walk.select import kth_largest, offer, sort_heap
 
 
 def check_dense(scores: np.ndarray, k: int) -> None:
-    ids, values = top_of_dense_rows(scores, k)
+    ids, values, lowest = top_of_dense_rows(scores, k)
+    assert (lowest == scores.argmin(axis=1)).all()
     k = min(k, scores.shape[1])
     assert ids.shape == values.shape == (len(scores), k)
     assert (ids.dtype, values.dtype) == (np.int32, np.float32)

@@ -17,7 +17,7 @@ from foldwalk.core.vectors import Vectors
 from foldwalk.neighbors.similarity import pair_similarities, rescore
 from foldwalk.walk.select import top_of_dense_rows
 
-BLOCK_BYTES = 256 * 2**20
+BLOCK_BYTES = 8 * 2**20  # of scores at a time: what the caches hold
 # Up to so many items the farthest of each is noted as well; beyond, callers take it from a sample.
 FARTHEST_UP_TO = 20_000
 # Candidates beyond k: rounding in the matrix product may swap neighbours that are this close to the border.
@@ -36,7 +36,7 @@ def exact_search(
     reachable = gallery.values if len(present) == len(gallery) else gallery.values[present]
     width = min(k + SPARE + (own is not None), len(present))
     lengths = None if cosine else np.einsum("ij,ij->i", reachable, reachable)
-    block = max(1, min(4096, BLOCK_BYTES // (4 * max(len(present), 1))))
+    block = max(256, BLOCK_BYTES // (4 * max(len(present), 1)))
     candidates: Int32Array = np.empty((len(queries), width), np.int32)
     farthest = np.zeros(len(queries), np.int64) if 0 < len(present) <= FARTHEST_UP_TO else None
     with task("nearest neighbours", len(queries)) as advance:
@@ -45,9 +45,9 @@ def exact_search(
             scores = part @ reachable.T
             if lengths is not None:
                 scores -= lengths / 2
-            candidates[start : start + block] = top_of_dense_rows(scores, width)[0]
+            candidates[start : start + block], _, lowest = top_of_dense_rows(scores, width)
             if farthest is not None:
-                farthest[start : start + block] = scores.argmin(axis=1)
+                farthest[start : start + block] = lowest
             advance(len(part))
     if len(present) < len(gallery):
         candidates = present.astype(np.int32)[candidates]

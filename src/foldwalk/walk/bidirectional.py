@@ -57,27 +57,6 @@ def keep_in_touched_order(
     return size
 
 
-@njit(cache=True)
-def scatter_row(
-    ids: Int32Array,
-    values: Float32Array,
-    size: Scalar,
-    weight: Scalar,
-    scratch: Float32Array,
-    touched: Int32Array,
-    count: Scalar,
-) -> Scalar:
-    """scratch += weight * row, the row given by its ids and positive values."""
-    for e in range(size):
-        item, value = ids[e], weight * values[e]
-        if value > 0:
-            if scratch[item] == 0:
-                touched[count] = item
-                count += 1
-            scratch[item] += value
-    return count
-
-
 @njit(cache=True, parallel=True)
 def _step(
     indptr: AnyArray,
@@ -98,18 +77,18 @@ def _step(
         if first == last:
             continue
         scratch = np.zeros(n, np.float32)
-        touched = np.empty(n, np.int32)
+        touched = np.empty(n + 1, np.int32)
         work = np.empty(n, np.float32)
         for row in range(first, last):
             scratch[row] = restart
             touched[0] = row
             count = 1
             for e in range(sizes[row]):
-                weight = half * values[row, e]
-                count = scatter(indptr, indices, data, ids[row, e], weight, scratch, touched, count)
+                weight, begin, end = half * values[row, e], indptr[ids[row, e]], indptr[ids[row, e] + 1]
+                count = scatter(indices, data, begin, end, weight, scratch, touched, count)
             for edge in range(indptr[row], indptr[row + 1]):
                 other, weight = indices[edge], half * data[edge]
-                count = scatter_row(ids[other], values[other], sizes[other], weight, scratch, touched, count)
+                count = scatter(ids[other], values[other], 0, sizes[other], weight, scratch, touched, count)
             new_sizes[row] = keep_in_touched_order(
                 scratch, touched, count, cap, work, new_ids[row], new_values[row]
             )

@@ -54,23 +54,25 @@ def keep_largest(
 
 @njit(cache=True)
 def scatter(
-    indptr: AnyArray,
-    indices: AnyArray,
-    data: AnyArray,
-    row: Scalar,
+    ids: AnyArray,
+    values: AnyArray,
+    begin: Scalar,
+    end: Scalar,
     weight: Scalar,
     scratch: Float32Array,
     touched: Int32Array,
     count: Scalar,
 ) -> Scalar:
-    """scratch += weight * matrix[row], for positive entries; returns how many columns are touched now."""
-    for edge in range(indptr[row], indptr[row + 1]):
-        item, value = indices[edge], weight * data[edge]
-        if value > 0:
-            if scratch[item] == 0:
-                touched[count] = item
-                count += 1
-            scratch[item] += value
+    """scratch += weight * the entries begin to end, none negative; returns how many columns are touched now.
+
+    `touched` needs room for one more than there are columns: it is written without asking, which is faster.
+    """
+    for entry in range(begin, end):
+        item, value = ids[entry], weight * values[entry]
+        before = scratch[item]
+        touched[count] = item
+        count += (before == 0) & (value > 0)
+        scratch[item] = before + value
     return count
 
 
@@ -95,12 +97,12 @@ def _multiply(
         if first == last:
             continue
         scratch = np.zeros(columns, np.float32)
-        touched = np.empty(columns, np.int32)
+        touched = np.empty(columns + 1, np.int32)
         for row in range(first, last):
             count = 0
             for edge in range(a_indptr[row], a_indptr[row + 1]):
-                middle, weight = a_indices[edge], a_data[edge]
-                count = scatter(b_indptr, b_indices, b_data, middle, weight, scratch, touched, count)
+                begin, end = b_indptr[a_indices[edge]], b_indptr[a_indices[edge] + 1]
+                count = scatter(b_indices, b_data, begin, end, a_data[edge], scratch, touched, count)
             sizes[row] = keep_largest(scratch, touched, count, cap, threshold, out_ids[row], out_values[row])
 
 
@@ -151,12 +153,13 @@ def _series(
             continue
         total = np.zeros(columns, np.float32)
         step = np.zeros(columns, np.float32)
-        in_total = np.empty(columns, np.int32)
-        in_step = np.empty(columns, np.int32)
+        in_total = np.empty(columns + 1, np.int32)
+        in_step = np.empty(columns + 1, np.int32)
         front_ids = np.empty(columns, np.int32)
         front_values = np.empty(columns, np.float32)
         for row in range(first, last):
-            reached = scatter(start_indptr, start_indices, start_data, row, np.float32(1), total, in_total, 0)
+            begin, end = start_indptr[row], start_indptr[row + 1]
+            reached = scatter(start_indices, start_data, begin, end, np.float32(1), total, in_total, 0)
             front = reached
             for t in range(reached):
                 front_ids[t] = in_total[t]
@@ -165,7 +168,8 @@ def _series(
                 count = 0
                 for f in range(front):
                     weight = alpha * front_values[f]
-                    count = scatter(indptr, indices, data, front_ids[f], weight, step, in_step, count)
+                    begin, end = indptr[front_ids[f]], indptr[front_ids[f] + 1]
+                    count = scatter(indices, data, begin, end, weight, step, in_step, count)
                 front = 0
                 for t in range(count):
                     item = in_step[t]
@@ -260,5 +264,16 @@ def pack(ids: Int32Array, values: Float32Array, sizes: IntArray, columns: int) -
     """Rows of a fixed width, of which the first sizes[row] entries count, as a CSR matrix."""
     indptr = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(sizes, out=indptr[1:])
-    filled = np.arange(ids.shape[1])[None, :] < sizes[:, None]
-    return sparse.csr_array((values[filled], ids[filled], indptr), shape=(len(sizes), columns))
+    indices, data = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.float32)
+    _pack(ids, values, indptr, indices, data)
+    return sparse.csr_array((data, indices, indptr), shape=(len(sizes), columns))
+
+
+@njit(cache=True, parallel=True)
+def _pack(
+    ids: Int32Array, values: Float32Array, indptr: IntArray, indices: Int32Array, data: Float32Array
+) -> None:
+    for row in prange(ids.shape[0]):
+        begin, end = indptr[row], indptr[row + 1]
+        indices[begin:end] = ids[row, : end - begin]
+        data[begin:end] = values[row, : end - begin]

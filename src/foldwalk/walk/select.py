@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from foldwalk.core.types import AnyArray, Float32Array, Int32Array, Scalar
+from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray, Scalar
 
 STRIDE = 32
 CHUNKS = 128
@@ -92,16 +92,18 @@ def kth_largest(values: Float32Array, size: Scalar, k: Scalar) -> Scalar:
 
 
 @njit(cache=True, fastmath=True)
-def _largest(row: Float32Array, begin: Scalar, end: Scalar) -> Scalar:
-    """The maximum of a stride, in one pass without branches: most strides hold nothing of interest."""
-    largest = row[begin]
+def _extremes(row: Float32Array, begin: Scalar, end: Scalar) -> Scalar:
+    """The smallest and the largest of a stride, in one pass without branches."""
+    smallest = largest = row[begin]
     for column in range(begin + 1, end):
-        largest = max(largest, row[column])
-    return largest
+        value = row[column]
+        smallest = min(smallest, value)
+        largest = max(largest, value)
+    return smallest, largest
 
 
 @njit(cache=True, parallel=True)
-def _top_dense(scores: Float32Array, k: int, ids: Int32Array, values: Float32Array) -> None:
+def _top_dense(scores: Float32Array, k: int, ids: Int32Array, values: Float32Array, lowest: IntArray) -> None:
     """The k-th largest maximum of all strides is no larger than the k-th largest entry: most need no look."""
     rows, columns = scores.shape
     strides = (columns + STRIDE - 1) // STRIDE
@@ -111,8 +113,16 @@ def _top_dense(scores: Float32Array, k: int, ids: Int32Array, values: Float32Arr
             continue
         maxima, work = np.empty(strides, np.float32), np.empty(strides, np.float32)
         for row in range(first, last):
+            low, low_stride = np.float32(np.inf), 0
             for stride in range(strides):
-                maxima[stride] = _largest(scores[row], stride * STRIDE, min((stride + 1) * STRIDE, columns))
+                begin, end = stride * STRIDE, min((stride + 1) * STRIDE, columns)
+                smallest, maxima[stride] = _extremes(scores[row], begin, end)
+                if smallest < low:
+                    low, low_stride = smallest, stride
+            for column in range(low_stride * STRIDE, min((low_stride + 1) * STRIDE, columns)):
+                if scores[row, column] == low:
+                    lowest[row] = column
+                    break
             floor = np.float32(-np.inf)
             if strides >= k:
                 work[:] = maxima
@@ -129,11 +139,15 @@ def _top_dense(scores: Float32Array, k: int, ids: Int32Array, values: Float32Arr
             sort_heap(values[row], ids[row], size)
 
 
-def top_of_dense_rows(scores: Float32Array, k: int) -> tuple[Int32Array, Float32Array]:
-    """Columns and values of the k largest of each row of a dense block, largest first, ties by column."""
+def top_of_dense_rows(scores: Float32Array, k: int) -> tuple[Int32Array, Float32Array, IntArray]:
+    """Columns and values of the k largest of each row of a dense block, and the column of the smallest.
+
+    Largest first, ties by column.
+    """
     k = min(k, scores.shape[1])
     ids = np.full((scores.shape[0], k), -1, np.int32)
     values = np.zeros((scores.shape[0], k), np.float32)
+    lowest = np.zeros(scores.shape[0], np.int64)
     if k > 0:
-        _top_dense(scores, k, ids, values)
-    return ids, values
+        _top_dense(scores, k, ids, values, lowest)
+    return ids, values, lowest

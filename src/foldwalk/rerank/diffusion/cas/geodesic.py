@@ -63,6 +63,10 @@ def _edge_lengths(
                 mine[indices[place]] = data[place]
             for edge in range(n_indptr[i], n_indptr[i + 1]):
                 j = n_indices[edge]
+                lengths[edge] = 0
+                # An edge that both list is measured once, from its smaller end.
+                if j < i and i in n_indices[n_indptr[j] : n_indptr[j + 1]]:
+                    continue
                 common = np.float32(0)
                 for place in range(indptr[j], indptr[j + 1]):
                     value = mine[indices[place]]

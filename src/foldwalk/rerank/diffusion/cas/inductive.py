@@ -18,7 +18,6 @@ from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray, Scalar
 from foldwalk.rerank.diffusion.cas.parameters import CASParams
 from foldwalk.rerank.diffusion.cas.smoothing import smooth_row
-from foldwalk.walk.bidirectional import scatter_row
 from foldwalk.walk.csr import parts
 from foldwalk.walk.rows import keep_largest, pack, scatter
 
@@ -110,7 +109,7 @@ def _rows(
     chunks = min(CHUNKS, count)
     for chunk in prange(chunks):
         scratch = np.zeros(n + 1, np.float32)
-        touched = np.empty(n + 1, np.int32)
+        touched = np.empty(n + 2, np.int32)
         in_set = np.full(n + 1, -1, np.int64)
         in_union = np.full(n + 1, -1, np.int64)
         to_query = np.zeros(n + 1, np.float32)
@@ -150,7 +149,16 @@ def _rows(
                 if weights[place] > 0:
                     j = near[q, place]
                     edge = weights[place] / np.sqrt(total * max(degree[j], weights[place]))
-                    reached = scatter(f_indptr, f_indices, f_data, j, alpha * edge, scratch, touched, reached)
+                    reached = scatter(
+                        f_indices,
+                        f_data,
+                        f_indptr[j],
+                        f_indptr[j + 1],
+                        alpha * edge,
+                        scratch,
+                        touched,
+                        reached,
+                    )
             # The cluster (eq. 4), and the row on it, scaled to sum one.
             members[0] = n
             in_set[n] = q
@@ -212,25 +220,13 @@ def _rows(
                 plain = one / (nearest + 1)
                 trusted = kappa / (cores + 1) if smoothing == GUIDED else zero
                 whole = kappa + one if smoothing == GUIDED else one
-                reached = scatter_row(
-                    row_ids, row_values, size, (trusted + plain) / whole, scratch, touched, 0
-                )
-                for place in range(nearest):
-                    reached = scatter(
-                        s_indptr, s_indices, s_data, near[q, place], plain / whole, scratch, touched, reached
-                    )
-                if smoothing == GUIDED:
-                    for place in range(cores):
-                        reached = scatter(
-                            s_indptr,
-                            s_indices,
-                            s_data,
-                            core[place],
-                            trusted / whole,
-                            scratch,
-                            touched,
-                            reached,
-                        )
+                own_share = (trusted + plain) / whole
+                reached = scatter(row_ids, row_values, 0, size, own_share, scratch, touched, 0)
+                for place in range(nearest + cores * (smoothing == GUIDED)):
+                    j = near[q, place] if place < nearest else core[place - nearest]
+                    share = (plain if place < nearest else trusted) / whole
+                    begin, end = s_indptr[j], s_indptr[j + 1]
+                    reached = scatter(s_indices, s_data, begin, end, share, scratch, touched, reached)
                 size = reached
                 for t in range(reached):
                     row_ids[t] = touched[t]
@@ -241,23 +237,23 @@ def _rows(
             reached = 0
             for m in range(size):
                 if row_ids[m] == n:
-                    reached = scatter_row(row_ids, row_values, size, row_values[m], scratch, touched, reached)
+                    reached = scatter(row_ids, row_values, 0, size, row_values[m], scratch, touched, reached)
                 else:
-                    reached = scatter(
-                        g_indptr, g_indices, g_data, row_ids[m], row_values[m], scratch, touched, reached
-                    )
+                    begin, end = g_indptr[row_ids[m]], g_indptr[row_ids[m] + 1]
+                    weight = row_values[m]
+                    reached = scatter(g_indices, g_data, begin, end, weight, scratch, touched, reached)
             steps = keep_largest(scratch, touched, reached, markov_k, zero, walk_ids, walk_values)
             _scale(walk_values, steps)
             reached = 0
             for m in range(steps):
                 if walk_ids[m] == n:
-                    reached = scatter_row(
-                        walk_ids, walk_values, steps, walk_values[m], scratch, touched, reached
+                    reached = scatter(
+                        walk_ids, walk_values, 0, steps, walk_values[m], scratch, touched, reached
                     )
                 else:
-                    reached = scatter(
-                        t_indptr, t_indices, t_data, walk_ids[m], walk_values[m], scratch, touched, reached
-                    )
+                    begin, end = t_indptr[walk_ids[m]], t_indptr[walk_ids[m] + 1]
+                    weight = walk_values[m]
+                    reached = scatter(t_indices, t_data, begin, end, weight, scratch, touched, reached)
             out_sizes[q] = keep_largest(
                 scratch, touched, reached, out_ids.shape[1], zero, out_ids[q], out_values[q]
             )

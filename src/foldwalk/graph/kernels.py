@@ -30,7 +30,7 @@ def gaussian(
     sigma: float = 1.0,
     reach_of_items: Float64Array | None = None,
 ) -> Float32Array:
-    """exp(-d^2 / sigma^2), with sigma fixed, the median distance of all edges, or local.
+    """exp(-d^2 / sigma^2), with sigma fixed, local, or sigma^2 the median of d^2 over all edges.
 
     Local (Zelnik-Manor and Perona 2004): sigma^2 = sigma_i sigma_j, each item's distance to its last
     neighbour, so that sparse and dense regions are bound alike. `reach_of_items` holds those distances

@@ -71,9 +71,9 @@ class Searcher:
         """The k nearest gallery items of each query; `own[q]` is an id that query q must not find."""
         if not 1 <= k <= len(self.gallery):
             raise BadInput(f"k is {k}, but the gallery has {len(self.gallery)} items.")
+        if _resolve(self.way, len(self.gallery), len(queries), self.gallery.dim) == "exact":
+            return exact_search(self.gallery, queries, k, self.metric, own)
         if self._small_world is None:
-            if _resolve(self.way, len(self.gallery), len(queries), self.gallery.dim) == "exact":
-                return exact_search(self.gallery, queries, k, self.metric, own)
             from foldwalk.neighbors.approximate import SmallWorld
 
             self._small_world = SmallWorld(self.gallery, self.metric, self.seed)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +42,7 @@ def save(method: Reranker, path: str | os.PathLike[str]) -> Path:
     try:
         with os.fdopen(handle, "wb") as file:
             np.savez(file, **arrays)
+        os.chmod(temporary, 0o644)  # mkstemp lets nobody else read
         os.replace(temporary, target)
     finally:
         Path(temporary).unlink(missing_ok=True)
@@ -74,6 +74,6 @@ def load(path: str | os.PathLike[str]) -> Reranker:
         method._adopt(vectors, len(vectors), neighbors, state or None)
     except (BadInput, MissingData):
         raise
-    except (ValueError, KeyError, OSError, zipfile.BadZipFile, EOFError, AttributeError, TypeError) as error:
+    except Exception as error:  # broken bytes lead the readers to errors of any kind
         raise BadInput(f"{source} is not a method saved by foldwalk: {error}.") from None
     return method

@@ -16,7 +16,8 @@ from pydantic import Field
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import IntArray
 from foldwalk.core.vectors import Vectors
-from foldwalk.rerank.base import Reranker, as_rows
+from foldwalk.graph import as_rows
+from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params, neighborhood
 from foldwalk.rerank.registry import register

@@ -1,7 +1,7 @@
 """Neighbour lists to affinity graphs."""
 
 from foldwalk.graph.anchors import AnchorGraph, anchor_graph, local_anchor_embedding
-from foldwalk.graph.build import knn_affinity
+from foldwalk.graph.build import as_rows, knn_affinity
 from foldwalk.graph.kernels import cosine_power, gaussian, inverse_distance, reach, relative_exponential
 from foldwalk.graph.normalise import degrees, normalise
 from foldwalk.graph.reciprocal import expand_sets, radius, reciprocal_sets
@@ -9,6 +9,7 @@ from foldwalk.graph.reciprocal import expand_sets, radius, reciprocal_sets
 __all__ = [
     "AnchorGraph",
     "anchor_graph",
+    "as_rows",
     "cosine_power",
     "degrees",
     "expand_sets",

@@ -15,6 +15,16 @@ from foldwalk.core.types import Float32Array
 Links = Literal["union", "mutual", "directed"]
 
 
+def as_rows(neighbors: Neighbors, weights: Float32Array, columns: int) -> sparse.csr_array:
+    """Neighbour lists with a weight each as sparse rows; absent neighbours and zero weights left out."""
+    keep = (neighbors.ids >= 0) & (weights > 0)
+    indptr = np.zeros(len(neighbors) + 1, np.int64)
+    np.cumsum(keep.sum(axis=1), out=indptr[1:])
+    rows = sparse.csr_array((weights[keep], neighbors.ids[keep], indptr), shape=(len(neighbors), columns))
+    rows.sort_indices()
+    return rows
+
+
 def knn_affinity(neighbors: Neighbors, weights: Float32Array, links: Links = "mutual") -> Graph:
     """Join each item to its neighbours.
 
@@ -24,12 +34,7 @@ def knn_affinity(neighbors: Neighbors, weights: Float32Array, links: Links = "mu
     """
     if links not in ("union", "mutual", "directed"):
         raise BadInput(f"links must be union, mutual or directed, but it is {links!r}.")
-    n, k = neighbors.ids.shape
-    keep = (neighbors.ids >= 0) & (weights > 0)
-    indptr = np.zeros(n + 1, np.int64)
-    np.cumsum(keep.sum(axis=1), out=indptr[1:])
-    directed = sparse.csr_array((weights[keep], neighbors.ids[keep], indptr), shape=(n, n), dtype=np.float32)
-    directed.sort_indices()
+    directed = as_rows(neighbors, weights.astype(np.float32, copy=False), len(neighbors))
     if links == "directed":
         matrix = directed
     else:
@@ -43,4 +48,4 @@ def knn_affinity(neighbors: Neighbors, weights: Float32Array, links: Links = "mu
         matrix = sparse.csr_array(matrix, dtype=np.float32)
         matrix.eliminate_zeros()
         matrix.sort_indices()
-    return Graph(matrix, (f"{neighbors.how} k={k}", links))
+    return Graph(matrix, (f"{neighbors.how} k={neighbors.k}", links))

@@ -12,23 +12,17 @@ from scipy import sparse
 
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray
+from foldwalk.graph.build import as_rows
 from foldwalk.walk.csr import parts
 
 
 def reciprocal_sets(neighbors: Neighbors, k: int) -> sparse.csr_array:
     """R(i, k) as the rows of a sparse matrix of ones, i itself included; columns ascend."""
-    n = len(neighbors)
-    k = min(k, neighbors.k)
-    own = np.arange(n, dtype=np.int32)[:, None]
-    ids = np.hstack([own, neighbors.ids[:, :k]])
-    known = ids >= 0
-    indptr = np.zeros(n + 1, np.int64)
-    np.cumsum(known.sum(axis=1), out=indptr[1:])
-    forward = sparse.csr_array((np.ones(indptr[-1], np.float32), ids[known], indptr), shape=(n, n))
-    forward.sort_indices()
-    both = sparse.csr_array(forward.multiply(forward.T.tocsr()))
-    both.sort_indices()
-    return both
+    nearest = neighbors.first(min(k, neighbors.k))
+    forward = as_rows(nearest, np.ones_like(nearest.similarities), len(neighbors))
+    mutual = forward.multiply(forward.T.tocsr())
+    itself = sparse.eye_array(len(neighbors), format="csr", dtype=np.float32)
+    return sparse.csr_array(mutual + itself)
 
 
 def radius(neighbors: Neighbors, k: int) -> Float32Array:

@@ -18,7 +18,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 from foldwalk.core.errors import BadInput, NotFitted
 from foldwalk.core.neighbors import Neighbors
@@ -200,13 +199,3 @@ class Reranker(ABC):
     def __repr__(self) -> str:
         chosen = ", ".join(f"{k}={v!r}" for k, v in self.params.model_dump(exclude_defaults=True).items())
         return f"<{self.name}({chosen})>"
-
-
-def as_rows(neighbors: Neighbors, weights: npt.NDArray[np.float32], columns: int) -> sparse.csr_array:
-    """Neighbour lists with a weight each as sparse rows; absent neighbours and zero weights left out."""
-    keep = (neighbors.ids >= 0) & (weights > 0)
-    indptr = np.zeros(len(neighbors) + 1, np.int64)
-    np.cumsum(keep.sum(axis=1), out=indptr[1:])
-    rows = sparse.csr_array((weights[keep], neighbors.ids[keep], indptr), shape=(len(neighbors), columns))
-    rows.sort_indices()
-    return rows

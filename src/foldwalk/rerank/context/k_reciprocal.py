@@ -25,9 +25,9 @@ from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.progress import task
 from foldwalk.core.types import Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
-from foldwalk.graph import expand_sets, radius, reciprocal_sets
+from foldwalk.graph import as_rows, expand_sets, radius, reciprocal_sets
 from foldwalk.neighbors.similarity import pair_similarities
-from foldwalk.rerank.base import Reranker, as_rows
+from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.fusion import distance_from_similarity, fuse, row_maximum
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params, neighborhood

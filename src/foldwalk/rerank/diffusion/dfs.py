@@ -19,8 +19,8 @@ from pydantic import Field
 from foldwalk.core.ranking import Ranking
 from foldwalk.core.types import IntArray
 from foldwalk.core.vectors import Vectors
-from foldwalk.graph import cosine_power, knn_affinity, normalise
-from foldwalk.rerank.base import Reranker, as_rows
+from foldwalk.graph import as_rows, cosine_power, knn_affinity, normalise
+from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.diffusion.solve import ranked_by_diffusion
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params, neighborhood

@@ -26,8 +26,8 @@ from scipy import sparse
 from foldwalk.core.progress import task
 from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray, Scalar
 from foldwalk.core.vectors import Vectors
-from foldwalk.graph import cosine_power, knn_affinity, normalise
-from foldwalk.rerank.base import Reranker, as_rows
+from foldwalk.graph import as_rows, cosine_power, knn_affinity, normalise
+from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params, neighborhood
 from foldwalk.rerank.registry import register

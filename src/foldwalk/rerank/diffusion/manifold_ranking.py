@@ -23,8 +23,8 @@ from foldwalk.core.errors import BadInput
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
-from foldwalk.graph import cosine_power, gaussian, inverse_distance, knn_affinity, normalise, reach
-from foldwalk.rerank.base import Reranker, as_rows
+from foldwalk.graph import as_rows, cosine_power, gaussian, inverse_distance, knn_affinity, normalise, reach
+from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.diffusion.solve import ranked_by_diffusion
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params, neighborhood

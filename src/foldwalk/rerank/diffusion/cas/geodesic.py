@@ -14,6 +14,7 @@ from scipy import sparse
 
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray, Scalar
+from foldwalk.graph import as_rows
 from foldwalk.neighbors.similarity import pair_similarity
 from foldwalk.walk.csr import parts
 from foldwalk.walk.overlap import ENTROPY, binary_entropy
@@ -80,15 +81,8 @@ def _edge_lengths(
 
 def step_lengths(neighbors: Neighbors, rows: sparse.csr_array) -> sparse.csr_array:
     """The graph of steps: each item and its neighbours, both ways, with the divergence of their rows."""
-    n = len(neighbors)
-    known = neighbors.ids >= 0
-    indptr = np.zeros(n + 1, np.int64)
-    np.cumsum(known.sum(axis=1), out=indptr[1:])
-    lengths = np.empty(int(indptr[-1]), np.float32)
-    ids = neighbors.ids[known]
-    _edge_lengths(indptr, ids, *parts(rows), ENTROPY, lengths)
-    directed = sparse.csr_array((lengths, ids, indptr), shape=(n, n))
-    directed.sort_indices()
+    directed = as_rows(neighbors, np.ones_like(neighbors.similarities), len(neighbors))
+    _edge_lengths(*parts(directed)[:2], *parts(rows), ENTROPY, directed.data)
     return sparse.csr_array(directed.maximum(directed.T.tocsr()))
 
 

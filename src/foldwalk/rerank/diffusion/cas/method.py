@@ -28,8 +28,8 @@ from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.progress import task
 from foldwalk.core.types import AnyArray, Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
-from foldwalk.graph import degrees, expand_sets, radius, reciprocal_sets, relative_exponential
-from foldwalk.rerank.base import Reranker, as_rows
+from foldwalk.graph import as_rows, degrees, expand_sets, radius, reciprocal_sets, relative_exponential
+from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.diffusion.cas.compare import Closeness, plain_distances
 from foldwalk.rerank.diffusion.cas.geodesic import lengths_to, ranked_by_paths, step_lengths
 from foldwalk.rerank.diffusion.cas.inductive import Stored, query_rows

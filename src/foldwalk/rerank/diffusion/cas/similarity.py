@@ -19,7 +19,7 @@ from foldwalk.core.errors import BadInput
 from foldwalk.core.graph import Graph
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import AnyArray, Float32Array, Float64Array
-from foldwalk.graph import normalise
+from foldwalk.graph import as_rows, normalise
 from foldwalk.walk import multiply_capped, power_series, scale_rows
 from foldwalk.walk.bidirectional import two_sided_steps
 from foldwalk.walk.csr import parts
@@ -33,11 +33,7 @@ def affinity_graph(
     neighbors: Neighbors, affinity: Float32Array, core: sparse.csr_array, trusted_weight: float
 ) -> Graph:
     """Eq. 2 with the indicator kappa on mutual neighbours, symmetrised by the mean of both directions."""
-    n = len(neighbors)
-    known = (neighbors.ids >= 0) & (affinity > 0)
-    indptr = np.zeros(n + 1, np.int64)
-    np.cumsum(known.sum(axis=1), out=indptr[1:])
-    directed = sparse.csr_array((affinity[known], neighbors.ids[known], indptr), shape=(n, n))
+    directed = as_rows(neighbors, affinity, len(neighbors))
     directed = directed + directed.multiply(core) * np.float32(trusted_weight - 1)
     both = sparse.csr_array((directed + directed.T) * np.float32(0.5), dtype=np.float32)
     both.sort_indices()

@@ -1,7 +1,7 @@
 """results.json of ``foldwalk bench`` as the page docs/results.md.
 
-    foldwalk bench --dataset orl,coil20,... --methods all --report out/
-    python benchmarks/results_page.py out/results.json docs/results.md
+foldwalk bench --dataset orl,coil20,... --methods all --report out/
+python benchmarks/results_page.py out/results.json docs/results.md
 """
 
 from __future__ import annotations

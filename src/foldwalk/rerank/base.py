@@ -26,8 +26,11 @@ from foldwalk.core.seeds import check_seed
 from foldwalk.core.types import AnyArray, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.neighbors import Searcher, knn_graph, prepare
+from foldwalk.neighbors.exact import FARTHEST_UP_TO
 from foldwalk.rerank.order import Reached, complete, merge
 from foldwalk.rerank.params import Params
+
+SAMPLE = 2_000
 
 
 class Reranker(ABC):
@@ -144,6 +147,14 @@ class Reranker(ABC):
         """Searches all fitted vectors, queries that joined the gallery included."""
         return Searcher(self.vectors, self.params.metric, seed=self.seed)
 
+    @cached_property
+    def sample(self) -> Vectors:
+        """The fitted vectors, or every n / 2,000-th of them where there are many: enough to set a scale."""
+        n = len(self.vectors)
+        if n <= FARTHEST_UP_TO:
+            return self.vectors
+        return Vectors(np.ascontiguousarray(self.vectors.values[:: n // SAMPLE]))
+
     def search_rows(self, rows: IntArray, k: int) -> Neighbors:
         """The k nearest candidates of fitted rows by plain similarity, themselves left out."""
         own = np.where(rows < self.candidates, rows, -1)
@@ -167,7 +178,8 @@ class Reranker(ABC):
         self._vectors = vectors
         self._neighbors, self._given = neighbors, neighbors is not None
         self.candidates = candidates
-        self.__dict__.pop("everyone", None)
+        for cached in ("everyone", "sample"):
+            self.__dict__.pop(cached, None)
         gallery = Vectors(self.vectors.values[:candidates])
         self.searcher = Searcher(gallery, self.params.metric, self.params.search, self.seed)
         if state is None:

@@ -8,12 +8,12 @@ from scipy import sparse
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
-from foldwalk.neighbors.exact import FARTHEST_UP_TO, exact_search
+from foldwalk.neighbors.exact import exact_search
 from foldwalk.neighbors.similarity import pair_similarities
 from foldwalk.rerank.order import Reached
 from foldwalk.walk.csr import parts
 
-SAMPLE = 5_000
+BLOCK = 4096
 
 
 def distance_from_similarity(similarity: Float32Array, metric: str) -> Float32Array:
@@ -23,20 +23,19 @@ def distance_from_similarity(similarity: Float32Array, metric: str) -> Float32Ar
     return np.asarray((1 / np.maximum(similarity, np.float32(1e-30)) - 1) ** 2, dtype=np.float32)
 
 
-def row_maximum(items: Vectors, queries: Vectors, found: Neighbors) -> Float32Array:
+def row_maximum(sample: Vectors, queries: Vectors, found: Neighbors) -> Float32Array:
     """The largest squared distance from each query to any item; it only sets a scale.
 
-    `found` are the queries' neighbours among the items, which know the farthest of up to 20,000; beyond, it
-    is taken over every n/5,000-th item.
+    `found` are the queries' neighbours, which know the farthest item where there are few enough; otherwise
+    it is looked for in the sample.
     """
     least = found.least
-    if least is None:
-        stride = max(1, len(items) // SAMPLE) if len(items) > FARTHEST_UP_TO else 1
-        sample = Vectors(np.ascontiguousarray(items.values[::stride]))
+    if least is None and found.metric == "cosine":
+        blocks = (queries.values[first : first + BLOCK] for first in range(0, len(queries), BLOCK))
+        least = np.concatenate([(block @ sample.values.T).min(axis=1) for block in blocks])
+    elif least is None:
         least = exact_search(sample, queries, 1, found.metric).least
-    if least is None:  # nothing but zero rows
-        return np.ones(len(queries), np.float32)
-    largest = distance_from_similarity(least, found.metric)
+    largest = distance_from_similarity(np.asarray(least), found.metric)
     return np.where(largest > 0, largest, np.float32(1))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,8 @@ def save(method: Reranker, path: str | os.PathLike[str]) -> Path:
     known = method._neighbors
     if known is not None:
         arrays["neighbor_ids"], arrays["neighbor_similarities"] = known.ids, known.similarities
+        if known.least is not None:
+            arrays["neighbor_least"] = known.least
         arrays["neighbor_origin"] = np.array(json.dumps({"recall": known.recall, "how": known.how}))
     arrays |= {f"state_{name}": array for name, array in method._state().items()}
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=".foldwalk-", suffix=".npz")
@@ -67,8 +70,8 @@ def load(path: str | os.PathLike[str]) -> Reranker:
             origin = json.loads(str(arrays["neighbor_origin"]))
             ids, similarities = arrays["neighbor_ids"], arrays["neighbor_similarities"]
             checked = Neighbors.check(ids, similarities, len(vectors), method.params.metric)
-            neighbors = Neighbors(
-                checked.ids, checked.similarities, checked.metric, origin["recall"], origin["how"]
+            neighbors = replace(
+                checked, recall=origin["recall"], how=origin["how"], least=arrays.get("neighbor_least")
             )
         state = {name.removeprefix("state_"): a for name, a in arrays.items() if name.startswith("state_")}
         method._adopt(vectors, len(vectors), neighbors, state or None)

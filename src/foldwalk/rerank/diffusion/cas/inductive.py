@@ -9,6 +9,8 @@ theirs: F_q = (1 - alpha) e_q + alpha sum_j S_qj F_j. The query's own column is 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numba import njit, prange
@@ -44,6 +46,19 @@ class Stored:
     averaged: sparse.csr_array
     walk: sparse.csr_array
 
+    @cached_property
+    def arrays(self) -> tuple[AnyArray, ...]:
+        """The matrices as the kernel takes them, converted once."""
+        whole = (
+            self.diffused,
+            self.transitions,
+            self.transitions_back,
+            self.smoothed,
+            self.averaged,
+            self.walk,
+        )
+        return (*parts(self.halves)[:2], *(array for matrix in whole for array in parts(matrix)))
+
 
 def query_rows(stored: Stored, found: Neighbors, scale: Float32Array, params: CASParams) -> sparse.csr_array:
     """F' of each unseen query, (q, n + 1): its last column is the query itself. Rows sum to one."""
@@ -57,13 +72,12 @@ def query_rows(stored: Stored, found: Neighbors, scale: Float32Array, params: CA
     values = np.empty((len(found), width), np.float32)
     sizes = np.zeros(len(found), np.int64)
     smoothing = {"guided": GUIDED, "none": NONE, "average": AVERAGE}[params.smoothing]
-    _rows(
+    kernel: Any = _rows
+    kernel(
         found.ids, found.similarities, outward, inward,
         stored.radius_cluster, stored.radius_trusted, stored.radius_transition,
         stored.degree, stored.affinity_sum, stored.returning,
-        *parts(stored.halves)[:2], *parts(stored.diffused), *parts(stored.transitions),
-        *parts(stored.transitions_back), *parts(stored.smoothed), *parts(stored.averaged),
-        *parts(stored.walk),
+        *stored.arrays,
         np.array([params.cluster_k, params.trusted_k, params.transition_k, params.expand_k, params.markov_k]),
         np.float32(1 / (1 + params.mu)), np.float32(params.trusted_weight), np.float32(params.beta),
         params.clusters == "reciprocal", smoothing, params.reliability == "block", ids, values, sizes,
@@ -110,8 +124,8 @@ def _rows(
     for chunk in prange(chunks):
         scratch = np.zeros(n + 1, np.float32)
         touched = np.empty(n + 2, np.int32)
-        in_set = np.full(n + 1, -1, np.int64)
-        in_union = np.full(n + 1, -1, np.int64)
+        in_set = np.full(n + 1, -1, np.int32)
+        in_union = np.full(n + 1, -1, np.int32)
         to_query = np.zeros(n + 1, np.float32)
         toward_core = np.zeros(n + 1, np.float32)
         members = np.empty(n + 1, np.int32)

@@ -63,7 +63,7 @@ class CAS(Reranker):
         wanted = (p.cluster_k, p.trusted_k - 1, p.transition_k - 1, p.expand_k - 1, p.geodesic_k - 1)
         neighbors = self.neighbors(max(wanted))
         trusted, stepped = (neighbors.first(min(k - 1, neighbors.k)) for k in (p.trusted_k, p.transition_k))
-        scale = row_maximum(self.vectors, self.vectors, neighbors)
+        scale = row_maximum(self.sample, self.vectors, neighbors)
         affinity = relative_exponential(neighbors, scale, p.sigma)
         core = reciprocal_sets(neighbors, p.trusted_k - 1)
         halves = reciprocal_sets(neighbors, p.cluster_k // 2)
@@ -133,7 +133,8 @@ class CAS(Reranker):
     def _state(self) -> dict[str, AnyArray]:
         if self.params.first:
             return {}
-        return flatten({"rows": self.rows} | vars(self.stored))
+        fields = {name: value for name, value in vars(self.stored).items() if name != "arrays"}
+        return flatten({"rows": self.rows} | fields)
 
     def _restore(self, state: dict[str, AnyArray]) -> None:
         parts = unflatten(state)
@@ -145,7 +146,8 @@ class CAS(Reranker):
         """Build what final distances are looked up in."""
         if self.along_graph:
             nearest = neighbors.first(min(self.params.geodesic_k - 1, neighbors.k))
-            self.paths = step_lengths(nearest, self.rows)
+            self.paths = parts(step_lengths(nearest, self.rows))
+            self.row_arrays = parts(self.rows)
         else:
             self.closeness = Closeness(self.rows, self.candidates, self.params.distance)
 
@@ -159,7 +161,7 @@ class CAS(Reranker):
         if p.first:
             return self._first_only(queries, None, top)
         found = self.search(queries, max(p.cluster_k, p.trusted_k, p.transition_k, p.expand_k, p.geodesic_k))
-        scale = row_maximum(self.vectors, queries, found)
+        scale = row_maximum(self.sample, queries, found)
         rows = query_rows(self.stored, found, scale, p)
         if not self.along_graph:
             trusted = found.first(min(p.trusted_k - 1, found.k))
@@ -167,10 +169,7 @@ class CAS(Reranker):
             diffused = multiply_capped(reached, self.stored.diffused, self._cap())
             return self._by_closeness(rows, diffused, queries, scale, None, top)
         starts = found.first(min(p.geodesic_k - 1, found.k))
-        lengths = lengths_to(
-            starts.ids, *parts(rows),
-            *parts(self.rows), ENTROPY,
-        )  # fmt: skip
+        lengths = lengths_to(starts.ids, *parts(rows), *self.row_arrays, ENTROPY)
         known = starts.ids >= 0
         indptr = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
         return self._by_paths(indptr, starts.ids[known], lengths[known], queries, scale, None, top)
@@ -199,7 +198,7 @@ class CAS(Reranker):
         scores = np.zeros((len(queries), top), np.float32)
         left_out = np.full(len(queries), -1) if own is None else own
         ranked_by_paths(
-            *parts(self.paths), indptr, starts.astype(np.int32), lengths,
+            *self.paths, indptr, starts.astype(np.int32), lengths,
             queries.values, self.vectors.values, scale, np.float32(self.params.omega),
             self.params.metric == "cosine", self.candidates, left_out, ids, scores,
         )  # fmt: skip

@@ -49,9 +49,10 @@ def _value(row: dict[str, Any], key: str) -> float | None:
 
 
 def main() -> None:
-    source, target = (Path(name) for name in sys.argv[1:3])
-    content = json.loads(source.read_text(encoding="utf-8"))
-    rows, run = content["results"], content["run"]
+    *sources, target = (Path(name) for name in sys.argv[1:])
+    contents = [json.loads(source.read_text(encoding="utf-8")) for source in sources]
+    rows, run = [row for content in contents for row in content["results"]], contents[0]["run"]
+    run["command"] = "; ".join(content["run"]["command"] for content in contents)
     text = INTRODUCTION
     text += f"## mAP\n\n{table(rows, 'mAP')}\n## Recall@1\n\n{table(rows, 'R@1')}\n"
     text += f"## CPU seconds for all queries\n\n{table(rows, 'cpu_seconds', percent=False)}\n"

@@ -136,3 +136,9 @@ def test_pack():
     ids, values = np.array([[1, 2], [0, 9], [9, 9]], np.int32), np.float32([[5, 6], [7, 9], [9, 9]])
     packed = pack(ids, values, np.array([2, 1, 0]), 4)
     assert packed.toarray().tolist() == [[0, 5, 6, 0], [7, 0, 0, 0], [0, 0, 0, 0]]
+
+
+def test_entries_below_zero_count_as_none():
+    left = sparse.csr_array(np.array([[1.0, 1.0], [1.0, 1.0]], np.float32))
+    right = sparse.csr_array(np.array([[-1.0, 0.5], [2.0, -0.25]], np.float32))
+    assert np.allclose(multiply_capped(left, right, 2).toarray(), [[2, 0.5], [2, 0.5]])

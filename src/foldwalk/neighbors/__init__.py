@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Searcher", "choose_way", "knn_graph", "prepare"]
 
-# Multiplications up to which exact search is chosen: 100,000 x 100,000 x 256, half a minute on two cores.
-EXACT_WORK = 3e12
+# Multiplications up to which exact search is chosen: 100,000 x 100,000 x 150, some 40 s on two cores. About
+# as long takes the approximate way, most of it spent on compiling once per process.
+EXACT_WORK = 1.5e12
 # Length up to which the square of the distance of two vectors stays within float32.
 LONGEST = 4e18
 

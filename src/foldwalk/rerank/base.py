@@ -16,6 +16,7 @@ from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
+import numba
 import numpy as np
 import numpy.typing as npt
 
@@ -70,7 +71,13 @@ class Reranker(ABC):
         """Rank the fitted gallery for queries that were never seen before."""
         vectors = prepare(Vectors.check(queries, "queries", self.vectors.dim), self.params.metric)
         top = self._check_top(top, self.candidates)
-        return self._finish(self._walk_new(vectors, top), vectors, None, top)
+        threads = numba.get_num_threads()
+        # One query gives a second thread nothing to do, and waking it costs as much as a kernel.
+        numba.set_num_threads(1 if len(vectors) == 1 else threads)
+        try:
+            return self._finish(self._walk_new(vectors, top), vectors, None, top)
+        finally:
+            numba.set_num_threads(threads)
 
     def rank_self(self, top: int = 100) -> Ranking:
         """Rank the gallery for each of its own items, the item itself left out."""

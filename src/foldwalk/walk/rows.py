@@ -63,12 +63,12 @@ def scatter(
     touched: Int32Array,
     count: Scalar,
 ) -> Scalar:
-    """scratch += weight * the entries begin to end, none negative; returns how many columns are touched now.
+    """scratch += weight * the positive entries from begin to end; returns how many columns are touched now.
 
     `touched` needs room for one more than there are columns: it is written without asking, which is faster.
     """
     for entry in range(begin, end):
-        item, value = ids[entry], weight * values[entry]
+        item, value = ids[entry], max(weight * values[entry], np.float32(0))
         before = scratch[item]
         touched[count] = item
         count += (before == 0) & (value > 0)

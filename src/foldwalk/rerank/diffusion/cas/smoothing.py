@@ -41,7 +41,8 @@ def smooth_row(
     denominator = r * r + 2 * beta
     shift = (r * r * total - r * weighted) / (values.shape[0] * denominator)
     for j in range(values.shape[0]):
-        out[j] = (r * towards[j] + 2 * beta) / denominator * values[j] + shift
+        # The optimum is not negative; what rounding leaves below zero is zero.
+        out[j] = max((r * towards[j] + 2 * beta) / denominator * values[j] + shift, np.float32(0))
 
 
 @njit(cache=True, parallel=True)

@@ -7,6 +7,11 @@ from pathlib import Path
 
 import pytest
 
+# Workers that compile at the same time must not share a cache of compiled kernels. Set before numba loads.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    worker = os.environ["PYTEST_XDIST_WORKER"]
+    os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).parents[1] / ".numba" / worker))
+
 ROOT = Path(__file__).resolve().parents[1]
 
 

@@ -1,4 +1,8 @@
-"""The numerical heart: solvers and sparse kernels that know nothing of pictures or papers."""
+"""The numerical heart: solvers and sparse kernels that know nothing of pictures or papers.
+
+Only kernels that Python calls are cached on disk. What they call in turn is compiled into them; cached by
+itself in several forms, it could be mixed up by processes that compile at the same time.
+"""
 
 from foldwalk.walk.conjugate import columns_per_block, solve_dense, solve_diffusion
 from foldwalk.walk.eigen import largest_eigenpairs

@@ -11,13 +11,13 @@ STRIDE = 32
 CHUNKS = 128
 
 
-@njit(cache=True, inline="always")
+@njit(inline="always")
 def comes_before(value: Scalar, item: Scalar, other_value: Scalar, other_item: Scalar) -> Scalar:
     """Larger value first; among equals the smaller id first."""
     return value > other_value or (value == other_value and item < other_item)
 
 
-@njit(cache=True)
+@njit
 def sift_down(values: AnyArray, items: AnyArray, size: int) -> None:
     """Restore a heap whose root, the entry that comes last, was just replaced."""
     parent = 0
@@ -35,7 +35,7 @@ def sift_down(values: AnyArray, items: AnyArray, size: int) -> None:
         parent = last
 
 
-@njit(cache=True)
+@njit
 def sort_heap(values: AnyArray, items: AnyArray, size: int) -> None:
     """Turn the heap into a list, best first."""
     for end in range(size - 1, 0, -1):
@@ -44,7 +44,7 @@ def sort_heap(values: AnyArray, items: AnyArray, size: int) -> None:
         sift_down(values, items, end)
 
 
-@njit(cache=True)
+@njit
 def offer(values: AnyArray, items: AnyArray, size: int, capacity: int, value: Scalar, item: Scalar) -> int:
     """Offer one entry to a heap of the best `capacity`; returns the heap's new size."""
     if size < capacity:
@@ -64,7 +64,7 @@ def offer(values: AnyArray, items: AnyArray, size: int, capacity: int, value: Sc
     return size
 
 
-@njit(cache=True)
+@njit
 def kth_largest(values: Float32Array, size: Scalar, k: Scalar) -> Scalar:
     """The k-th largest of the first `size` values (k counts from one), which change places meanwhile."""
     low, high, target = 0, size - 1, k - 1
@@ -91,7 +91,7 @@ def kth_largest(values: Float32Array, size: Scalar, k: Scalar) -> Scalar:
     return values[target]
 
 
-@njit(cache=True, fastmath=True)
+@njit(fastmath=True)
 def _extremes(row: Float32Array, begin: Scalar, end: Scalar) -> Scalar:
     """The smallest and the largest of a stride, in one pass without branches."""
     smallest = largest = row[begin]

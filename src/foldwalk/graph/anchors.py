@@ -88,7 +88,7 @@ def _solve_rows(x: Float32Array, anchors: Float32Array, ids: np.ndarray, weights
         weights[row] = _simplex_least_squares(gram)
 
 
-@njit
+@njit()
 def _simplex_least_squares(gram: Float64Array) -> Float64Array:
     """min z' G z over the simplex: weight moves between the anchors that disagree most, as far as it pays.
 

@@ -35,7 +35,7 @@ def _squared_distance(a: Float32Array, b: Float32Array) -> Scalar:
     return total
 
 
-@njit
+@njit()
 def pair_similarity(a: Float32Array, b: Float32Array, cosine: bool) -> Scalar:
     """Cosine of two unit vectors, or 1 / (1 + Euclidean distance)."""
     if cosine:
@@ -43,7 +43,7 @@ def pair_similarity(a: Float32Array, b: Float32Array, cosine: bool) -> Scalar:
     return np.float32(1) / (np.float32(1) + np.sqrt(_squared_distance(a, b)))
 
 
-@njit
+@njit()
 def _close(query: Float32Array, kept: Scalar, last: Scalar, cosine: bool) -> Scalar:
     """Whether the similarities of the last one kept and of the last candidate are the same up to rounding."""
     if cosine:

@@ -21,7 +21,7 @@ from foldwalk.walk.select import kth_largest
 REORDER_ABOVE = 20_000
 
 
-@njit
+@njit()
 def keep_in_touched_order(
     scratch: Float32Array,
     touched: Int32Array,

@@ -41,7 +41,7 @@ def _entropy_table() -> Float32Array:
 ENTROPY = _entropy_table()
 
 
-@njit
+@njit()
 def binary_entropy(share: Scalar, table: Float32Array) -> Scalar:
     """H2(share) in bits: looked up, but computed where the curve is too steep for the table."""
     if share < 0.02 or share > 0.98:
@@ -54,7 +54,7 @@ def binary_entropy(share: Scalar, table: Float32Array) -> Scalar:
     return table[cell] + (position - cell) * (table[cell + 1] - table[cell])
 
 
-@njit
+@njit()
 def _combine(a: Scalar, b: Scalar, code: Scalar, table: Float32Array) -> Scalar:
     if code == 0:
         return a * b

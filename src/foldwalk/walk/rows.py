@@ -18,7 +18,7 @@ CHUNKS = 128
 BLOCK_BYTES = 256 * 2**20
 
 
-@njit
+@njit()
 def keep_largest(
     scratch: Float32Array,
     touched: Int32Array,
@@ -52,7 +52,7 @@ def keep_largest(
     return size
 
 
-@njit
+@njit()
 def scatter(
     ids: AnyArray,
     values: AnyArray,

@@ -17,7 +17,7 @@ def comes_before(value: Scalar, item: Scalar, other_value: Scalar, other_item: S
     return value > other_value or (value == other_value and item < other_item)
 
 
-@njit
+@njit()
 def sift_down(values: AnyArray, items: AnyArray, size: int) -> None:
     """Restore a heap whose root, the entry that comes last, was just replaced."""
     parent = 0
@@ -35,7 +35,7 @@ def sift_down(values: AnyArray, items: AnyArray, size: int) -> None:
         parent = last
 
 
-@njit
+@njit()
 def sort_heap(values: AnyArray, items: AnyArray, size: int) -> None:
     """Turn the heap into a list, best first."""
     for end in range(size - 1, 0, -1):
@@ -44,7 +44,7 @@ def sort_heap(values: AnyArray, items: AnyArray, size: int) -> None:
         sift_down(values, items, end)
 
 
-@njit
+@njit()
 def offer(values: AnyArray, items: AnyArray, size: int, capacity: int, value: Scalar, item: Scalar) -> int:
     """Offer one entry to a heap of the best `capacity`; returns the heap's new size."""
     if size < capacity:
@@ -64,7 +64,7 @@ def offer(values: AnyArray, items: AnyArray, size: int, capacity: int, value: Sc
     return size
 
 
-@njit
+@njit()
 def kth_largest(values: Float32Array, size: Scalar, k: Scalar) -> Scalar:
     """The k-th largest of the first `size` values (k counts from one), which change places meanwhile."""
     low, high, target = 0, size - 1, k - 1

@@ -24,7 +24,7 @@ from foldwalk.walk.select import offer, sort_heap
 SMALLEST_STEP = np.float32(1e-9)
 
 
-@njit
+@njit()
 def divergence(
     a_ids: AnyArray, a_values: AnyArray, b_ids: AnyArray, b_values: AnyArray, table: Float32Array
 ) -> Scalar:

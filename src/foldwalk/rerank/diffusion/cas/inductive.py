@@ -274,7 +274,7 @@ def _rows(
             _scale(out_values[q], out_sizes[q])
 
 
-@njit
+@njit()
 def _scale(values: Float32Array, size: Scalar) -> None:
     total = np.float32(0)
     for i in range(size):
@@ -283,7 +283,7 @@ def _scale(values: Float32Array, size: Scalar) -> None:
         values[i] /= total
 
 
-@njit
+@njit()
 def _smooth_query(
     near: AnyArray, similarity: AnyArray, outward: AnyArray, inward: AnyArray,
     radius: AnyArray, affinity_sum: AnyArray, returning: AnyArray,

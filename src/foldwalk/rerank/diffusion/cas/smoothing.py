@@ -27,7 +27,7 @@ def returning_probability(transitions: sparse.csr_array, backward: sparse.csr_ar
     return np.asarray(products.sum(axis=1, dtype=np.float32)).ravel()
 
 
-@njit
+@njit()
 def smooth_row(
     values: Float32Array, towards: Float32Array, reliability: Scalar, beta: Scalar, out: Float32Array
 ) -> None:

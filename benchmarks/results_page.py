@@ -20,7 +20,7 @@ search is marked **−**. Labels are used to measure, never to choose anything.
 """
 
 
-def table(rows: list[dict[str, Any]], key: str, percent: bool = True) -> str:
+def table(rows: list[dict[str, Any]], key: str) -> str:
     sets = list(dict.fromkeys(row["dataset"] for row in rows))
     methods = list(dict.fromkeys(row["method"] for row in rows))
     value = {(row["dataset"], row["method"]): _value(row, key) for row in rows}
@@ -31,13 +31,11 @@ def table(rows: list[dict[str, Any]], key: str, percent: bool = True) -> str:
             number, plain = value[name, method], value[name, "plain"]
             if number is None or plain is None:
                 cells.append("failed")
-            elif percent:
+            else:
                 best = max(v for (d, _), v in value.items() if d == name and v is not None)
                 text = f"{100 * number:.1f}"
                 text = f"**{text}**" if number == best else text
                 cells.append(f"**−** {text}" if round(number, 4) < round(plain, 4) else text)
-            else:
-                cells.append(f"{number:.2f}" if number < 10 else f"{number:.0f}")
         lines.append(f"| `{method}` | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
@@ -45,7 +43,7 @@ def table(rows: list[dict[str, Any]], key: str, percent: bool = True) -> str:
 def _value(row: dict[str, Any], key: str) -> float | None:
     if row["failure"]:
         return None
-    return row["figures"].get(key) if key in row["figures"] else row.get(key)
+    return float(row["figures"][key])
 
 
 def main() -> None:
@@ -55,8 +53,6 @@ def main() -> None:
     run["command"] = "; ".join(content["run"]["command"] for content in contents)
     text = INTRODUCTION
     text += f"## mAP\n\n{table(rows, 'mAP')}\n## Recall@1\n\n{table(rows, 'R@1')}\n"
-    text += f"## CPU seconds for all queries\n\n{table(rows, 'cpu_seconds', percent=False)}\n"
-    text += f"## Peak memory over the base, MB\n\n{table(rows, 'peak_mb', percent=False)}\n"
     text += "## How this was measured\n\n"
     text += "".join(f"- {name}: {value}\n" for name, value in run.items())
     target.write_text(text, encoding="utf-8")

@@ -12,7 +12,7 @@ from foldwalk.neighbors import Searcher, choose_way, knn_graph, prepare
 
 
 def test_exact_while_it_is_affordable():
-    assert choose_way(100_000, 100_000, 256) == "exact"
+    assert choose_way(100_000, 100_000, 128) == "exact"
     assert choose_way(1_000_000, 1_000_000, 256) == "approximate"
     assert choose_way(1_000_000, 100, 256) == "exact"
     assert choose_way(10**10, 10**10, 10**4) == "approximate"

@@ -1,7 +1,7 @@
 """Exact nearest neighbours: one matrix product per block, then the k largest of each row.
 
 A block of queries times the gallery is one BLAS call, and the selection runs in parallel over its rows; on
-two cores this took a quarter of the time of a flat FAISS index (benchmarks/knn_graph.py shows both).
+two cores this took a third to a half of the time of a flat FAISS index (benchmarks/knn_graph.py shows both).
 """
 
 from __future__ import annotations

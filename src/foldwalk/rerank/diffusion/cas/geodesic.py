@@ -89,24 +89,24 @@ def step_lengths(neighbors: Neighbors, rows: sparse.csr_array) -> sparse.csr_arr
 @njit(cache=True, parallel=True)
 def lengths_to(
     near: Int32Array,
-    q_indptr: AnyArray,
-    q_indices: AnyArray,
-    q_data: AnyArray,
+    row_ids: Int32Array,
+    row_values: Float32Array,
+    row_sizes: IntArray,
     indptr: AnyArray,
     indices: AnyArray,
     data: AnyArray,
     table: Float32Array,
 ) -> Scalar:
-    """The divergence of each query's row and the rows of its nearest items, (q, k)."""
+    """The divergence of each query's row, its first `row_sizes` entries, and those of its nearest, (q, k)."""
     lengths = np.ones(near.shape, np.float32)
     for q in prange(near.shape[0]):
-        mine = slice(q_indptr[q], q_indptr[q + 1])
+        size = row_sizes[q]
         for place in range(near.shape[1]):
             j = near[q, place]
             if j >= 0:
                 other = slice(indptr[j], indptr[j + 1])
                 lengths[q, place] = divergence(
-                    q_indices[mine], q_data[mine], indices[other], data[other], table
+                    row_ids[q, :size], row_values[q, :size], indices[other], data[other], table
                 )
     return lengths
 
@@ -126,46 +126,58 @@ def ranked_by_paths(
     cosine: bool,
     candidates: int,
     own: IntArray,
+    paths: AnyArray,
     ids: Int32Array,
     scores: Float32Array,
 ) -> None:
     """The best of 1 / (1 + (1 - omega) path + omega d), by Dijkstra's algorithm from each query.
 
     Items are settled in the order of their paths; no later one can be among the best once its path alone
-    outweighs the worst of them.
+    outweighs the worst of them. `paths`, a row for each thread, is infinite before and after.
     """
-    n = indptr.shape[0] - 1
-    top = ids.shape[1]
-    for q in prange(queries.shape[0]):
-        path = np.full(n, np.float32(np.inf), np.float32)
-        settled = np.zeros(n, np.bool_)
-        waiting = [(np.float32(0), np.int64(-1)) for _ in range(0)]
-        for place in range(start_indptr[q], start_indptr[q + 1]):
-            item = np.int64(start_items[place])
-            if start_lengths[place] < path[item]:
-                path[item] = start_lengths[place]
-                heapq.heappush(waiting, (np.float32(start_lengths[place]), item))
-        size = 0
-        while len(waiting) > 0:
-            length, item = heapq.heappop(waiting)
-            if settled[item]:
-                continue
-            settled[item] = True
-            if size == top and np.float32(1) / (np.float32(1) + (1 - omega) * length) < scores[q, 0]:
-                break
-            if item < candidates and item != own[q]:
-                similarity = pair_similarity(queries[q], items[item], cosine)
-                if cosine:
-                    squared = max(np.float32(2) - np.float32(2) * similarity, np.float32(0))
-                else:
-                    squared = (np.float32(1) / similarity - np.float32(1)) ** 2
-                total = (1 - omega) * length + omega * squared / scale[q]
-                score = np.float32(1) / (np.float32(1) + np.float32(total))
-                size = offer(scores[q], ids[q], size, top, score, item)
-            for edge in range(indptr[item], indptr[item + 1]):
-                other = np.int64(indices[edge])
-                longer = length + lengths[edge]
-                if longer < path[other]:
-                    path[other] = longer
-                    heapq.heappush(waiting, (np.float32(longer), other))
-        sort_heap(scores[q], ids[q], size)
+    threads, count, top = paths.shape[0], queries.shape[0], ids.shape[1]
+    for thread in prange(threads):
+        path = paths[thread]
+        touched = np.empty(path.shape[0], np.int32)
+        for q in range(thread * count // threads, (thread + 1) * count // threads):
+            waiting = [(np.float32(0), np.int64(-1)) for _ in range(0)]
+            reached = 0
+            for place in range(start_indptr[q], start_indptr[q + 1]):
+                item = np.int64(start_items[place])
+                if start_lengths[place] < path[item]:
+                    touched[reached] = item
+                    reached += path[item] == np.inf
+                    path[item] = start_lengths[place]
+                    heapq.heappush(waiting, (np.float32(start_lengths[place]), item))
+            size = 0
+            longest = np.float32(np.inf)
+            while len(waiting) > 0:
+                length, item = heapq.heappop(waiting)
+                if length > path[item]:  # a shorter path to it was found since
+                    continue
+                if length > longest:
+                    break
+                if item < candidates and item != own[q]:
+                    similarity = pair_similarity(queries[q], items[item], cosine)
+                    if cosine:
+                        squared = max(np.float32(2) - np.float32(2) * similarity, np.float32(0))
+                    else:
+                        squared = (np.float32(1) / similarity - np.float32(1)) ** 2
+                    total = (1 - omega) * length + omega * squared / scale[q]
+                    score = np.float32(1) / (np.float32(1) + np.float32(total))
+                    size = offer(scores[q], ids[q], size, top, score, item)
+                    if size == top and omega < 1:
+                        # A little more than exact, so that rounding never turns a tie away.
+                        worst = np.float32(1) / scores[q, 0] - np.float32(1)
+                        longest = worst / (np.float32(1) - omega) * np.float32(1.0001)
+                for edge in range(indptr[item], indptr[item + 1]):
+                    other = np.int64(indices[edge])
+                    longer = np.float32(length + lengths[edge])
+                    if longer < path[other] and longer <= longest:
+                        touched[reached] = other
+                        reached += path[other] == np.inf
+                        path[other] = longer
+                        heapq.heappush(waiting, (longer, other))
+            sort_heap(scores[q], ids[q], size)
+            for t in range(reached):
+                path[touched[t]] = np.inf

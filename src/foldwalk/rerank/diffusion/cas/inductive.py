@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numba
 import numpy as np
 from numba import njit, prange
 from scipy import sparse
@@ -21,9 +22,9 @@ from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray, Sc
 from foldwalk.rerank.diffusion.cas.parameters import CASParams
 from foldwalk.rerank.diffusion.cas.smoothing import smooth_row
 from foldwalk.walk.csr import parts
-from foldwalk.walk.rows import keep_largest, pack, scatter
+from foldwalk.walk.rows import keep_largest, scatter
+from foldwalk.walk.scratch import blank
 
-CHUNKS = 64
 GUIDED, NONE, AVERAGE = 0, 1, 2
 
 
@@ -60,8 +61,13 @@ class Stored:
         return (*parts(self.halves)[:2], *(array for matrix in whole for array in parts(matrix)))
 
 
-def query_rows(stored: Stored, found: Neighbors, scale: Float32Array, params: CASParams) -> sparse.csr_array:
-    """F' of each unseen query, (q, n + 1): its last column is the query itself. Rows sum to one."""
+def query_rows(
+    stored: Stored, found: Neighbors, scale: Float32Array, params: CASParams
+) -> tuple[Int32Array, Float32Array, IntArray]:
+    """F' of each unseen query: columns in ascending order, values that sum to one, and how many count.
+
+    Column n is the query itself.
+    """
     squared = found.squared_distances()
     near = np.where(found.ids >= 0, stored.scale[found.ids], 1)
     outward = np.exp(-squared / (np.float32(params.sigma**2) * scale[:, None])).astype(np.float32)
@@ -72,17 +78,19 @@ def query_rows(stored: Stored, found: Neighbors, scale: Float32Array, params: CA
     values = np.empty((len(found), width), np.float32)
     sizes = np.zeros(len(found), np.int64)
     smoothing = {"guided": GUIDED, "none": NONE, "average": AVERAGE}[params.smoothing]
+    threads = min(numba.get_num_threads(), len(found))
     kernel: Any = _rows
     kernel(
         found.ids, found.similarities, outward, inward,
         stored.radius_cluster, stored.radius_trusted, stored.radius_transition,
         stored.degree, stored.affinity_sum, stored.returning,
         *stored.arrays,
+        blank((3, threads, n + 1), 0, np.float32), blank((2, threads, n + 1), -1, np.int32),
         np.array([params.cluster_k, params.trusted_k, params.transition_k, params.expand_k, params.markov_k]),
         np.float32(1 / (1 + params.mu)), np.float32(params.trusted_weight), np.float32(params.beta),
         params.clusters == "reciprocal", smoothing, params.reliability == "block", ids, values, sizes,
     )  # fmt: skip
-    return pack(ids, values, sizes, n + 1)
+    return ids, values, sizes
 
 
 @njit(cache=True, parallel=True)
@@ -104,6 +112,8 @@ def _rows(
     s_indptr: AnyArray, s_indices: AnyArray, s_data: AnyArray,
     g_indptr: AnyArray, g_indices: AnyArray, g_data: AnyArray,
     t_indptr: AnyArray, t_indices: AnyArray, t_data: AnyArray,
+    zeros: AnyArray,
+    unmarked: AnyArray,
     sizes_k: IntArray,
     alpha: Scalar,
     kappa: Scalar,
@@ -120,14 +130,11 @@ def _rows(
     cluster_k, trusted_k, transition_k = sizes_k[0], sizes_k[1], sizes_k[2]
     expand_k, markov_k = sizes_k[3], sizes_k[4]
     zero, one = np.float32(0), np.float32(1)
-    chunks = min(CHUNKS, count)
+    chunks = zeros.shape[1]
     for chunk in prange(chunks):
-        scratch = np.zeros(n + 1, np.float32)
+        scratch, to_query, toward_core = zeros[0, chunk], zeros[1, chunk], zeros[2, chunk]
+        in_set, in_union = unmarked[0, chunk], unmarked[1, chunk]
         touched = np.empty(n + 2, np.int32)
-        in_set = np.full(n + 1, -1, np.int32)
-        in_union = np.full(n + 1, -1, np.int32)
-        to_query = np.zeros(n + 1, np.float32)
-        toward_core = np.zeros(n + 1, np.float32)
         members = np.empty(n + 1, np.int32)
         row_ids = np.empty(n + 1, np.int32)
         row_values = np.empty(n + 1, np.float32)
@@ -228,6 +235,9 @@ def _rows(
                 for place in range(cores):
                     in_set[core[place]] = -1
                 in_set[n] = -1
+            for m in range(size):
+                in_set[members[m]] = -1
+                in_union[members[m]] = -1
             # Averaging (eq. 16).
             if smoothing != NONE:
                 nearest = min(expand_k - 1, known)
@@ -294,7 +304,7 @@ def _smooth_query(
     ids: AnyArray, values: AnyArray,
 ) -> None:  # fmt: skip
     """Eq. 15 for the query's row; `in_core` is -2 on the core and on the query, number n."""
-    n = to_query.shape[0] - 1
+    n = radius.shape[0]
     share = np.float32(1.0 / (core.shape[0] + 1))
     leaving = np.float32(0)
     for place in range(min(near.shape[0], transition_k - 1)):

@@ -21,6 +21,7 @@ stored rows, see inductive.py.
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 from scipy import sparse
 
@@ -43,6 +44,8 @@ from foldwalk.rerank.sparse_state import flatten, unflatten
 from foldwalk.walk import multiply_capped, scale_rows
 from foldwalk.walk.csr import parts
 from foldwalk.walk.overlap import ENTROPY
+from foldwalk.walk.rows import pack
+from foldwalk.walk.scratch import blank
 
 BLOCK = 1024
 WIDEST = 1024  # more than the union of the clusters that eq. 16 averages ever holds
@@ -167,9 +170,10 @@ class CAS(Reranker):
             trusted = found.first(min(p.trusted_k - 1, found.k))
             reached = as_rows(trusted, trusted.similarities, len(self.vectors))
             diffused = multiply_capped(reached, self.stored.diffused, self._cap())
-            return self._by_closeness(rows, diffused, queries, scale, None, top)
+            packed = pack(*rows, len(self.vectors) + 1)
+            return self._by_closeness(packed, diffused, queries, scale, None, top)
         starts = found.first(min(p.geodesic_k - 1, found.k))
-        lengths = lengths_to(starts.ids, *parts(rows), *self.row_arrays, ENTROPY)
+        lengths = lengths_to(starts.ids, *rows, *self.row_arrays, ENTROPY)
         known = starts.ids >= 0
         indptr = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
         return self._by_paths(indptr, starts.ids[known], lengths[known], queries, scale, None, top)
@@ -197,10 +201,12 @@ class CAS(Reranker):
         ids = np.full((len(queries), top), -1, np.int32)
         scores = np.zeros((len(queries), top), np.float32)
         left_out = np.full(len(queries), -1) if own is None else own
+        threads = min(numba.get_num_threads(), len(queries))
+        paths = blank((threads, len(self.vectors) + 1), np.inf, np.float32)
         ranked_by_paths(
             *self.paths, indptr, starts.astype(np.int32), lengths,
             queries.values, self.vectors.values, scale, np.float32(self.params.omega),
-            self.params.metric == "cosine", self.candidates, left_out, ids, scores,
+            self.params.metric == "cosine", self.candidates, left_out, paths, ids, scores,
         )  # fmt: skip
         return Reached(ids, scores)
 

@@ -4,6 +4,7 @@
 
 Everything is timed with the vectors in memory and the kernels compiled (what compiling cost is given apart):
 the k-NN graph, the walk on gallery and queries together (as the paper has it), and the queries' rankings.
+Up to 10,000 items the figures are those of the median of five runs.
 Yardstick in the same run, up to 5,000 items: a dense numpy CAS written from the paper (dense_cas.py).
 Latency: single unseen queries against a fitted gallery, beside a FAISS HNSW search of the same gallery.
 """
@@ -26,6 +27,7 @@ from foldwalk.neighbors.approximate import SmallWorld
 from harness import RESULTS, Clock, alone, exponent, save
 
 DENSE_UP_TO = 5_000
+REPEATED_UP_TO = 10_000  # where one run takes about a second: the median of five
 NEIGHBOURS = 24
 
 
@@ -45,6 +47,19 @@ def ours(n: int, dim: int) -> dict[str, Any]:
     data = synthetic(n, d=dim)
     everyone = np.concatenate([data.gallery, data.queries])
     plain = rerank.create("plain").fit(data.gallery).rank(data.queries, top=top)
+    runs = [_run(data, everyone, way, top) for _ in range(5 if n <= REPEATED_UP_TO else 1)]
+    figures, answer = sorted(runs, key=lambda run: run[0]["wall_s"])[len(runs) // 2]
+    return figures | {
+        "runs": len(runs),
+        "compile_s": round(compiling, 1),
+        "top": top,
+        "mAP": round(data.protocol.evaluate(answer)["mAP"], 4),
+        "plain_mAP": round(data.protocol.evaluate(plain)["mAP"], 4),
+    }
+
+
+def _run(data: Any, everyone: Any, way: str, top: int) -> tuple[dict[str, Any], Any]:
+    n = len(data.gallery)
     with Clock() as total:
         began = time.perf_counter()
         graph = knn_graph(Vectors.check(everyone).unit(), NEIGHBOURS, way=way)
@@ -62,11 +77,7 @@ def ours(n: int, dim: int) -> dict[str, Any]:
         "graph_recall": round(graph.recall, 4),
         "walk_s": round(fit_seconds, 3),
         "rank_s": round(figures["wall_s"] - graph_seconds - fit_seconds, 3),
-        "compile_s": round(compiling, 1),
-        "top": top,
-        "mAP": round(data.protocol.evaluate(answer)["mAP"], 4),
-        "plain_mAP": round(data.protocol.evaluate(plain)["mAP"], 4),
-    }
+    }, answer
 
 
 def dense(n: int, dim: int) -> dict[str, Any]:

@@ -91,47 +91,50 @@ def kth_largest(values: Float32Array, size: Scalar, k: Scalar) -> Scalar:
     return values[target]
 
 
-@njit(fastmath=True)
-def _extremes(row: Float32Array, begin: Scalar, end: Scalar) -> Scalar:
-    """The smallest and the largest of a stride, in one pass without branches."""
-    smallest = largest = row[begin]
-    for column in range(begin + 1, end):
-        value = row[column]
-        smallest = min(smallest, value)
-        largest = max(largest, value)
-    return smallest, largest
+@njit()
+def _extremes(row: Float32Array, largest: Float32Array, smallest: Float32Array) -> None:
+    """Of each residue class of the columns: element by element, which the compiler turns into wide steps."""
+    classes = largest.shape[0]
+    largest[:] = row[:classes]
+    smallest[:] = row[:classes]
+    for begin in range(classes, row.shape[0], classes):
+        part = row[begin : begin + classes]
+        for c in range(part.shape[0]):
+            value = part[c]
+            largest[c] = value if value > largest[c] else largest[c]
+            smallest[c] = value if value < smallest[c] else smallest[c]
 
 
 @njit(cache=True, parallel=True)
 def _top_dense(scores: Float32Array, k: int, ids: Int32Array, values: Float32Array, lowest: IntArray) -> None:
-    """The k-th largest maximum of all strides is no larger than the k-th largest entry: most need no look."""
+    """The k-th largest maximum of all classes is no larger than the k-th largest entry: most need no look."""
     rows, columns = scores.shape
-    strides = (columns + STRIDE - 1) // STRIDE
+    classes = (columns + STRIDE - 1) // STRIDE
     for chunk in prange(CHUNKS):
         first, last = chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS
         if first == last:
             continue
-        maxima, work = np.empty(strides, np.float32), np.empty(strides, np.float32)
+        maxima, minima = np.empty(classes, np.float32), np.empty(classes, np.float32)
+        work = np.empty(classes, np.float32)
         for row in range(first, last):
-            low, low_stride = np.float32(np.inf), 0
-            for stride in range(strides):
-                begin, end = stride * STRIDE, min((stride + 1) * STRIDE, columns)
-                smallest, maxima[stride] = _extremes(scores[row], begin, end)
-                if smallest < low:
-                    low, low_stride = smallest, stride
-            for column in range(low_stride * STRIDE, min((low_stride + 1) * STRIDE, columns)):
-                if scores[row, column] == low:
-                    lowest[row] = column
-                    break
+            _extremes(scores[row], maxima, minima)
+            low = minima.min()
+            lowest[row] = columns
+            for c in range(classes):
+                if minima[c] == low:
+                    column = c
+                    while scores[row, column] != low:
+                        column += classes
+                    lowest[row] = min(lowest[row], column)
             floor = np.float32(-np.inf)
-            if strides >= k:
+            if classes >= k:
                 work[:] = maxima
-                floor = kth_largest(work, strides, k)
+                floor = kth_largest(work, classes, k)
             size = 0
-            for stride in range(strides):
-                if maxima[stride] < floor:
+            for c in range(classes):
+                if maxima[c] < floor:
                     continue
-                for column in range(stride * STRIDE, min((stride + 1) * STRIDE, columns)):
+                for column in range(c, columns, classes):
                     if scores[row, column] >= floor:
                         size = offer(values[row], ids[row], size, k, scores[row, column], column)
                         if size == k:

@@ -22,6 +22,7 @@ from foldwalk.walk.rows import CHUNKS
 from foldwalk.walk.select import offer, sort_heap
 
 SMALLEST_STEP = np.float32(1e-9)
+LOW = 2**32 - 1
 
 
 @njit()
@@ -111,6 +112,12 @@ def lengths_to(
     return lengths
 
 
+@njit()
+def _waiting(length: Scalar, item: Scalar) -> Scalar:
+    """Length and item in one number, ordered as the pair: a length is not negative, so its bits are."""
+    return (np.int64(np.float32(length).view(np.int32)) << 32) | np.int64(item)
+
+
 @njit(cache=True, parallel=True)
 def ranked_by_paths(
     indptr: AnyArray,
@@ -140,7 +147,7 @@ def ranked_by_paths(
         path = paths[thread]
         touched = np.empty(path.shape[0], np.int32)
         for q in range(thread * count // threads, (thread + 1) * count // threads):
-            waiting = [(np.float32(0), np.int64(-1)) for _ in range(0)]
+            waiting = [np.int64(0) for _ in range(0)]
             reached = 0
             for place in range(start_indptr[q], start_indptr[q + 1]):
                 item = np.int64(start_items[place])
@@ -148,12 +155,14 @@ def ranked_by_paths(
                     touched[reached] = item
                     reached += path[item] == np.inf
                     path[item] = start_lengths[place]
-                    heapq.heappush(waiting, (np.float32(start_lengths[place]), item))
+                    heapq.heappush(waiting, _waiting(start_lengths[place], item))
             size = 0
             longest = np.float32(np.inf)
             while len(waiting) > 0:
-                length, item = heapq.heappop(waiting)
-                if length > path[item]:  # a shorter path to it was found since
+                first = heapq.heappop(waiting)
+                item = first & LOW
+                length = path[item]
+                if _waiting(length, item) != first:  # a shorter path to it was found since
                     continue
                 if length > longest:
                     break
@@ -177,7 +186,7 @@ def ranked_by_paths(
                         touched[reached] = other
                         reached += path[other] == np.inf
                         path[other] = longer
-                        heapq.heappush(waiting, (longer, other))
+                        heapq.heappush(waiting, _waiting(longer, other))
             sort_heap(scores[q], ids[q], size)
             for t in range(reached):
                 path[touched[t]] = np.inf

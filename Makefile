@@ -16,10 +16,18 @@ $(VENV)/.dev: $(VENV)/.core
 	$(BIN)/pip install --quiet --editable ".[dev]"
 	@touch $@
 
+# The page is tested in a real browser. Debian's Chromium is used; set FOLDWALK_CHROMIUM to use another.
+.PHONY: browser
+browser:
+	@command -v chromium >/dev/null || test -x "$(FOLDWALK_CHROMIUM)" || { \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; } || \
+	  { echo "The tests need a browser: install chromium, or set FOLDWALK_CHROMIUM, or FOLDWALK_NO_BROWSER=1."; \
+	    test "$(FOLDWALK_NO_BROWSER)" = 1; }
+
 demo: $(VENV)/.core
 	$(BIN)/foldwalk demo
 
-test: $(VENV)/.dev
+test: $(VENV)/.dev browser
 	$(BIN)/python -m pytest -n $(WORKERS)
 
 lint: $(VENV)/.dev

@@ -9,16 +9,34 @@ from typing import Annotated
 import typer
 
 from foldwalk import __version__
+from foldwalk.cli.add import add
 from foldwalk.cli.bench import bench
 from foldwalk.cli.datasets import datasets
 from foldwalk.cli.demo import demo
 from foldwalk.cli.evaluate import evaluate
+from foldwalk.cli.explain import explain
+from foldwalk.cli.export import export
+from foldwalk.cli.index import index
+from foldwalk.cli.info import info
 from foldwalk.cli.methods import methods
+from foldwalk.cli.rebuild import rebuild
+from foldwalk.cli.remove import remove
 from foldwalk.cli.rerank import rerank
+from foldwalk.cli.search import search
+from foldwalk.cli.serve import serve
+from foldwalk.cli.verify import verify
 
 app = typer.Typer(name="foldwalk", add_completion=False, pretty_exceptions_enable=False)
-for _command in (demo, rerank, methods, datasets, evaluate, bench):
-    app.command()(_command)
+_JOURNEY = (demo, index, search, explain, serve)
+_CARE = (add, remove, info, verify, rebuild, export)
+_RESEARCH = (rerank, methods, datasets, evaluate, bench)
+for _panel, _commands in (
+    ("A collection", _JOURNEY),
+    ("Looking after it", _CARE),
+    ("Methods and measurements", _RESEARCH),
+):
+    for _command in _commands:
+        app.command(rich_help_panel=_panel)(_command)
 
 # typer carries its own copy of click or depends on it, by version: this names the class in both.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]

@@ -1,7 +1,8 @@
 """One way to say how far long work has come.
 
 Library code writes ``with task("k-NN graph", total=n) as advance: ... advance(block)``. Nothing is shown
-unless the caller chose a reporter: ``with reporting(for_terminal()): ...``.
+unless the caller chose a reporter: ``with reporting(for_terminal()): ...``. A task that names its `unit` also
+shows how many of them it does a second.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ Advance = Callable[[int], None]
 
 
 class Reporter(Protocol):
-    def task(self, label: str, total: int) -> AbstractContextManager[Advance]: ...
+    def task(self, label: str, total: int, unit: str = "") -> AbstractContextManager[Advance]: ...
 
 
 class Silent:
     """Shows nothing."""
 
     @contextmanager
-    def task(self, label: str, total: int) -> Iterator[Advance]:  # noqa: ARG002
+    def task(self, label: str, total: int, unit: str = "") -> Iterator[Advance]:  # noqa: ARG002
         yield lambda _: None
 
 
@@ -36,7 +37,7 @@ class PlainLines:
         self.every_seconds = every_seconds
 
     @contextmanager
-    def task(self, label: str, total: int) -> Iterator[Advance]:
+    def task(self, label: str, total: int, unit: str = "") -> Iterator[Advance]:
         began = shown = time.monotonic()
         done = 0
 
@@ -47,7 +48,8 @@ class PlainLines:
             if now - shown >= self.every_seconds:
                 shown = now
                 left = (now - began) / max(done, 1) * max(total - done, 0)
-                print(f"{label}: {done}/{total}, about {left:.0f} s left", file=self.stream, flush=True)
+                pace = _pace(done, now - began, unit)
+                print(f"{label}: {done}/{total}, {pace}about {left:.0f} s left", file=self.stream, flush=True)
 
         yield advance
         if shown > began:
@@ -58,7 +60,7 @@ class RichBars:
     """Progress bars on a terminal."""
 
     @contextmanager
-    def task(self, label: str, total: int) -> Iterator[Advance]:
+    def task(self, label: str, total: int, unit: str = "") -> Iterator[Advance]:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -66,11 +68,24 @@ class RichBars:
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
+            TextColumn("{task.fields[pace]}"),
             TimeRemainingColumn(),
         )
+        began, done = time.monotonic(), 0
         with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-            number = bars.add_task(label, total=total)
-            yield lambda amount: bars.update(number, advance=amount)
+            number = bars.add_task(label, total=total, pace="")
+
+            def advance(amount: int) -> None:
+                nonlocal done
+                done += amount
+                pace = _pace(done, time.monotonic() - began, unit)
+                bars.update(number, advance=amount, pace=pace.removesuffix(", "))
+
+            yield advance
+
+
+def _pace(done: int, seconds: float, unit: str) -> str:
+    return f"{done / seconds:.3g} {unit} a second, " if unit and seconds > 0 else ""
 
 
 _reporter: ContextVar[Reporter] = ContextVar("foldwalk_reporter", default=Silent())  # noqa: B039
@@ -90,6 +105,6 @@ def reporting(reporter: Reporter) -> Iterator[None]:
         _reporter.reset(token)
 
 
-def task(label: str, total: int) -> AbstractContextManager[Advance]:
+def task(label: str, total: int, unit: str = "") -> AbstractContextManager[Advance]:
     """Announce work of `total` steps to the current reporter; call what it yields with the steps done."""
-    return _reporter.get().task(label, total)
+    return _reporter.get().task(label, total, unit)

@@ -1,0 +1,30 @@
+"""``foldwalk export``: an index as one file for other programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from foldwalk.cli.output import AsJson, print_json
+from foldwalk.cli.sources import IndexPath
+
+
+def export(
+    index: IndexPath,
+    out: Annotated[Path, typer.Argument(help="Where it goes: .npz or .parquet.")],
+    neighbors: Annotated[bool, typer.Option(help="Write the nearest neighbours as well.")] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Write vectors, keys, metadata and neighbours to a file; foldwalk index reads it back."""
+    from foldwalk.core.progress import for_terminal, reporting
+    from foldwalk.index import Index
+
+    with Index.open(index) as collection, reporting(for_terminal()):
+        collection.export(out, neighbors)
+        items = len(collection)
+    if as_json:
+        print_json({"index": str(index), "out": str(out), "items": items, "neighbors": neighbors})
+    else:
+        print(f"{out}: {items} items")

@@ -1,0 +1,50 @@
+"""``foldwalk index``: pictures or vectors into a new index, or on with one that was begun."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from shutil import rmtree
+from typing import Annotated
+
+import typer
+
+from foldwalk.cli.output import AsJson, print_json
+from foldwalk.cli.sources import MetadataPath, SourcePath
+
+
+def index(
+    source: SourcePath,
+    out: Annotated[Path | None, typer.Option(help="The index; SOURCE's name and .fold if not given.")] = None,
+    backbone: Annotated[
+        str | None, typer.Option(help="What describes pictures: effnet_lite0, pixels, a .onnx file, ...")
+    ] = None,
+    metric: Annotated[str | None, typer.Option(help="cosine (the default) or euclidean.")] = None,
+    metadata: MetadataPath = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make an index of a folder of pictures or a file of vectors. Run again, it goes on where it stopped."""
+    from foldwalk.cli.sources import add_source, check_source, is_vectors, summary
+    from foldwalk.core import BadInput, FoldwalkError
+    from foldwalk.index import Index
+
+    check_source(source)
+    target = out if out is not None else Path(f"{source.absolute().stem}.fold")
+    resumed = target.exists()
+    if resumed:
+        if backbone is not None or metric is not None:
+            raise BadInput(f"{target} exists already, with a backbone and a metric: leave out these options.")
+        collection = Index.open(target)
+    else:
+        described_by = backbone or (None if is_vectors(source) else "effnet_lite0")
+        collection = Index.create(target, backbone=described_by, metric=metric or "cosine")
+    with collection:
+        try:
+            report = add_source(collection, source, metadata)
+        except FoldwalkError:
+            if not resumed and collection.version == 0:  # nothing came of it: leave nothing behind
+                rmtree(target)
+            raise
+        if as_json:
+            print_json({"index": str(target), "items": len(collection), **report.as_dict()})
+        else:
+            print(summary(collection, report))

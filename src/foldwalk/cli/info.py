@@ -1,0 +1,22 @@
+"""``foldwalk info``: what an index is, and whether a rebuild is worth it."""
+
+from __future__ import annotations
+
+from foldwalk.cli.output import AsJson, print_json
+from foldwalk.cli.sources import IndexPath
+
+
+def info(index: IndexPath, as_json: AsJson = False) -> None:
+    """Show size, metric, backbone and version of an index, and the state of its graph."""
+    from foldwalk.core.progress import for_terminal, reporting
+    from foldwalk.index import Index
+
+    with Index.open(index) as collection, reporting(for_terminal()):
+        found = collection.info()
+    if as_json:
+        print_json({"index": str(index), **found.as_dict()})
+        return
+    print(f"{index}: {found.items} items of {found.dim or 'no'} dimensions, by {found.metric}")
+    print(f"described by {found.backbone or 'no backbone'}, version {found.version}, {found.bytes:,} bytes")
+    print(f"fitted: {', '.join(found.methods_fitted) or 'no method'}")
+    print(found.reason)

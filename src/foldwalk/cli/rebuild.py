@@ -1,0 +1,24 @@
+"""``foldwalk rebuild``: the graph from scratch, and no gaps left by removed items."""
+
+from __future__ import annotations
+
+import time
+
+from foldwalk.cli.output import AsJson, print_json
+from foldwalk.cli.sources import IndexPath
+
+
+def rebuild(index: IndexPath, as_json: AsJson = False) -> None:
+    """Build the graph anew and give back the space of removed items; info says when that is worth it."""
+    from foldwalk.core.progress import for_terminal, reporting
+    from foldwalk.index import Index
+
+    began = time.perf_counter()
+    with Index.open(index) as collection, reporting(for_terminal()):
+        collection.rebuild()
+        items = len(collection)
+    seconds = time.perf_counter() - began
+    if as_json:
+        print_json({"index": str(index), "items": items, "seconds": round(seconds, 3)})
+    else:
+        print(f"{index}: rebuilt, {items} items, {seconds:.1f} s")

@@ -1,0 +1,120 @@
+"""``foldwalk search``: the items of an index that belong with a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from foldwalk.cli.output import AsJson, console, print_json
+from foldwalk.cli.sources import IndexPath
+
+if TYPE_CHECKING:
+    from foldwalk.index import Results
+
+
+def search(
+    index: IndexPath,
+    queries: Annotated[
+        list[str] | None, typer.Argument(metavar="PICTURE...", help="Pictures, keys, or vectors as .npy.")
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, help="How many items to list for each query.")] = 10,
+    method: Annotated[str, typer.Option(help="Name of the method; see foldwalk methods.")] = "cas",
+    param: Annotated[list[str] | None, typer.Option(help="A parameter of the method, as k=20.")] = None,
+    where: Annotated[
+        list[str] | None, typer.Option(help="Only items with field=value, or field=low..high.")
+    ] = None,
+    fold: Annotated[bool, typer.Option("--fold", help="Show near-duplicates as one.")] = False,
+    like: Annotated[list[str] | None, typer.Option(help="More like this key or picture.")] = None,
+    unlike: Annotated[list[str] | None, typer.Option(help="Less like this key or picture.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Search with pictures, one after the other; --like and --unlike join each of them."""
+    from foldwalk.cli.params import parse_params
+    from foldwalk.core import BadInput
+    from foldwalk.core.progress import for_terminal, reporting
+    from foldwalk.index import Index, Like
+
+    if not queries and not like:
+        raise BadInput("search needs a picture, a key, or --like.")
+    params, conditions = parse_params(param or []), parse_where(where or [])
+    asked = [pair for text in queries or [] for pair in read_queries(text)]
+    if like or unlike:
+        name = ", ".join([*(f"like {key}" for key in like or []), *(f"unlike {key}" for key in unlike or [])])
+        joined = [(f"{text}, {name}", Like([one, *(like or [])], unlike or [])) for text, one in asked]
+        asked = joined or [(name, Like(like or [], unlike or []))]
+    answers = []
+    with Index.open(index) as collection, reporting(for_terminal()):
+        for text, query in asked:
+            found = collection.search(query, top, method, params, conditions, fold)
+            answers.append({"query": text, **found.as_dict()})
+            if not as_json:
+                _print(text, found)
+    if as_json:
+        print_json({"index": str(index), "results": answers})
+
+
+def parse_where(items: list[str]) -> dict[str, Any]:
+    """["year=1990..1999", "place=Oslo"] as conditions; a field given again adds a value.
+
+    A number on the command line may be one in the metadata, or a text that looks like it.
+    """
+    from foldwalk.cli.params import parse_value
+    from foldwalk.core import BadInput
+
+    conditions: dict[str, Any] = {}
+    for item in items:
+        field, equals, text = (part.strip() for part in item.partition("="))
+        if not equals or not field or not text:
+            raise BadInput(f"--where {item} must read field=value or field=low..high.")
+        low, dots, high = (part.strip() for part in text.partition(".."))
+        if dots and field in conditions:
+            raise BadInput(f"--where {field} is given twice, once as a range; give it once.")
+        if dots:
+            limits = {"min": parse_value(low) if low else None, "max": parse_value(high) if high else None}
+            conditions[field] = {name: limit for name, limit in limits.items() if limit is not None}
+        else:
+            conditions.setdefault(field, [])
+            if isinstance(conditions[field], dict):
+                raise BadInput(f"--where {field} is given twice, once as a range; give it once.")
+            conditions[field] += [text, parse_value(text)]
+    return conditions
+
+
+def read_queries(text: str) -> list[tuple[str, Any]]:
+    """A picture or key as it is; a .npy file as the vectors it holds."""
+    from foldwalk.cli.vectors_io import read_vectors
+
+    if not text.endswith(".npy"):
+        return [(text, text)]
+    vectors = read_vectors(Path(text), "queries").vectors.values
+    return [(text if len(vectors) == 1 else f"{text}:{row}", vector) for row, vector in enumerate(vectors)]
+
+
+def _print(text: str, found: Results) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    spent = sum(found.seconds.values())
+    table = Table(title=escape(text), caption=f"{found.method}, {1000 * spent:.0f} ms", title_justify="left")
+    for name in ("rank", "plain"):
+        table.add_column(name, justify="right")
+    table.add_column("key", overflow="fold")
+    for name in ("score", "similarity"):
+        table.add_column(name, justify="right")
+    has_metadata = any(hit.metadata for hit in found.hits)
+    if has_metadata:
+        table.add_column("known of it", overflow="fold")
+    for hit in found.hits:
+        known = ", ".join(f"{name}: {value}" for name, value in hit.metadata.items())
+        twins = f" (and {len(hit.duplicates)} like it)" if hit.duplicates else ""
+        table.add_row(
+            str(hit.rank),
+            str(hit.plain_rank),
+            escape(hit.key + twins),
+            f"{hit.score:.4f}",
+            f"{hit.similarity:.4f}",
+            *([escape(known)] if has_metadata else []),
+        )
+    console().print(table)

@@ -1,0 +1,71 @@
+"""``foldwalk serve``: an index as an HTTP service with a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from foldwalk.cli.output import AsJson, remark
+
+
+def serve(
+    index: Annotated[Path, typer.Argument(metavar="X.fold", help="The index to serve.")],
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Where to listen; 0 takes a free port.")] = 8000,
+    host: Annotated[str, typer.Option(help="Address to listen at; 0.0.0.0 is every one.")] = "127.0.0.1",
+    method: Annotated[str, typer.Option(help="Method when a request names none.")] = "cas",
+    methods: Annotated[
+        str | None,
+        typer.Option(help="Methods to offer, separated by commas; without it all that need no training."),
+    ] = None,
+    writes: Annotated[
+        bool, typer.Option("--writes", help="Allow changes with a token; one is made if none is given.")
+    ] = False,
+    token: Annotated[
+        str | None,
+        typer.Option(envvar="FOLDWALK_TOKEN", help="The token for changes, 16 letters or more; allows them."),
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(help="Answer to this host name too, behind a proxy say; * is any. May be repeated."),
+    ] = None,
+    upload_mb: Annotated[float, typer.Option(min=0.001, help="Largest upload in megabytes.")] = 20.0,
+    max_top: Annotated[int, typer.Option(min=1, help="Most results of one search.")] = 200,
+    at_once: Annotated[int | None, typer.Option(min=1, help="Searches at a time; as many as cores.")] = None,
+    waiting: Annotated[int, typer.Option(min=0, help="Searches that may wait; the next gets 429.")] = 32,
+    as_json: AsJson = False,
+) -> None:
+    """Serve an index: search by picture in the browser, or over HTTP."""
+    import secrets
+
+    from foldwalk.cli.output import print_json
+    from foldwalk.cli.params import parse_names
+    from foldwalk.service import Settings
+    from foldwalk.service import serve as serve_index
+    from foldwalk.service.settings import LOOPBACK
+
+    made = secrets.token_urlsafe(24) if writes and token is None else None
+    everywhere = host not in LOOPBACK and not allow_host
+    settings = Settings.make(
+        method=method,
+        methods=tuple(parse_names(methods, "--methods")) if methods else (),
+        token=token or made,
+        hosts=("*",) if everywhere else (*LOOPBACK, host, *(allow_host or ())),
+        upload_bytes=int(upload_mb * 1e6),
+        top=max_top,
+        waiting=waiting,
+        **({"at_once": at_once} if at_once else {}),
+    )
+
+    def started(url: str) -> None:
+        if as_json:
+            print_json({"url": url, "index": str(index), "writes": settings.writes, "token": made})
+        else:
+            print(f"{index} at {url}  (stop with Ctrl-C)", flush=True)
+            if made:
+                remark(f"changes need the token {made}")
+            elif not settings.writes:
+                remark("read-only; --writes allows changes")
+
+    serve_index(index, host, port, settings, started)

@@ -1,0 +1,26 @@
+"""``foldwalk verify``: whether everything on disk is as it was committed."""
+
+from __future__ import annotations
+
+import typer
+
+from foldwalk.cli.output import AsJson, print_json
+from foldwalk.cli.sources import IndexPath
+
+
+def verify(index: IndexPath, as_json: AsJson = False) -> None:
+    """Check vectors, counts, thumbnails and graph; change nothing. Exit code 1 where something is wrong."""
+    from foldwalk.core.progress import for_terminal, reporting
+    from foldwalk.index.verify import verify as check
+
+    with reporting(for_terminal()):
+        found = check(index)
+    if as_json:
+        print_json({"index": str(index), **found.as_dict()})
+    else:
+        for problem in found.problems:
+            print(problem)
+        state = "all is well" if found.ok else f"{len(found.problems)} problems"
+        print(f"{index}: {found.items} items in {found.blocks} runs of vectors, {state}")
+    if not found.ok:
+        raise typer.Exit(1)

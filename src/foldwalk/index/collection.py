@@ -1,0 +1,251 @@
+"""The index: a folder that holds vectors, keys, thumbnails, metadata and the k-NN graph of a collection."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from foldwalk.core.neighbors import Neighbors
+from foldwalk.core.types import Float32Array
+from foldwalk.index import exchange, explain, info, pictures, search, verify, writing
+from foldwalk.index.catalog import Catalog
+from foldwalk.index.types import AddReport, Explanation, Info, Item, Results, Verification
+from foldwalk.index.view import View
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from foldwalk.rerank import Reranker
+
+PathLike = str | os.PathLike[str]
+Metadata = Mapping[str, Mapping[str, Any]]
+
+
+class Index:
+    """A collection on disk. Make one with `Index.create`, open one with `Index.open`.
+
+    Many may read while one writes; a reader keeps the version it has seen until `refresh`. One object may be
+    shared by threads.
+    """
+
+    def __init__(self, catalog: Catalog, backbone: Any = None) -> None:
+        self._catalog = catalog
+        self._backbone = backbone
+        self._lock = threading.RLock()
+        self._writing = threading.Lock()
+        self._view = View.load(catalog)
+
+    # Open and close ---------------------------------------------------------------------------------------
+
+    @classmethod
+    def create(cls, path: PathLike, backbone: Any = "effnet_lite0", metric: str = "cosine") -> Index:
+        """Make an empty index in a new folder.
+
+        `backbone` is a name, a file, a callable or a Backbone of `foldwalk.descriptors`, or None for an index
+        of vectors only.
+        """
+        return cls(Catalog.create(Path(path), metric, pictures.backbone_name(backbone)), backbone)
+
+    @classmethod
+    def open(cls, path: PathLike, backbone: Any = None) -> Index:
+        """Open an index. Give `backbone` again where it was an object of your own, not a name or a file."""
+        return cls(Catalog.open(Path(path)), backbone)
+
+    def close(self) -> None:
+        self._view.keep_graph()
+        self._catalog.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # What is in it ----------------------------------------------------------------------------------------
+
+    @property
+    def path(self) -> Path:
+        return self._catalog.folder
+
+    @property
+    def derived(self) -> Path:
+        """A folder for files that may be deleted at any time."""
+        return self._catalog.derived
+
+    @property
+    def metric(self) -> str:
+        return self._view.state.metric
+
+    @property
+    def dim(self) -> int | None:
+        """Numbers per vector; None while the index is empty."""
+        return self._view.state.dim
+
+    @property
+    def version(self) -> int:
+        """Grows by one with every committed change."""
+        return self._view.state.version
+
+    def refresh(self) -> bool:
+        """Look for changes by others; True if there were any."""
+        with self._lock:
+            if self._catalog.version() == self._view.state.version:
+                return False
+            self._view = View.load(self._catalog, self._view)
+            return True
+
+    def __len__(self) -> int:
+        return len(self._view)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._view.positions
+
+    def keys(self) -> list[str]:
+        """The keys, in the order in which the items came."""
+        return list(self._view.keys)
+
+    def vectors(self) -> Float32Array:
+        """(n, d) in the order of `keys`, to be read only. With the cosine metric each has length one."""
+        rows = self._view.vectors.view()
+        rows.flags.writeable = False
+        return rows
+
+    def vector(self, key: str) -> Float32Array:
+        view = self._view
+        return np.array(view.vectors[view.position(key)])
+
+    def item(self, key: str) -> Item:
+        return self._catalog.item(key)
+
+    def thumbnail(self, key: str) -> bytes | None:
+        """A small JPEG, where the item came as a picture."""
+        return self._catalog.thumbnail(key)
+
+    # Change -----------------------------------------------------------------------------------------------
+
+    def add_vectors(
+        self, array: npt.ArrayLike, keys: Sequence[str] | None = None, metadata: Metadata | None = None
+    ) -> AddReport:
+        """Add vectors (n, d), in one change. A key that is there already is replaced.
+
+        Without keys they are numbered. `metadata` maps keys to dictionaries; keys it does not name keep what
+        they have.
+        """
+        with self._changing():
+            return writing.add_vectors(self._catalog, array, keys, metadata)
+
+    def add_images(
+        self,
+        paths_or_folder: PathLike | Iterable[PathLike],
+        root: PathLike | None = None,
+        metadata: Metadata | None = None,
+        on_bad: str = "skip",
+    ) -> AddReport:
+        """Add pictures. A picture's key is its path below `root` (the folder, if one was given).
+
+        Files that are there with the same size and time are passed over, so a broken-off call can simply be
+        made again. `on_bad` says what happens to files that are no pictures: "skip" or "raise".
+        """
+        backbone = self.backbone()
+        with self._changing():
+            return pictures.add_images(self._catalog, backbone, paths_or_folder, root, metadata, on_bad)
+
+    def add_picture(self, picture: Image, key: str, metadata: Mapping[str, Any] | None = None) -> AddReport:
+        """Add one picture that is in memory, an upload say."""
+        with self._changing():
+            return pictures.add_picture(self._catalog, self.backbone(), picture, key, metadata)
+
+    def remove(self, keys: Iterable[str]) -> int:
+        """Remove items; with an unknown key among them nothing changes. Says how many were removed."""
+        with self._changing():
+            return writing.remove(self._catalog, keys)
+
+    def import_file(self, path: PathLike) -> AddReport:
+        """Add the vectors of a .npy, .npz or .parquet file, with the keys and metadata it holds."""
+        with self._changing():
+            return exchange.import_file(self._catalog, Path(path))
+
+    def rebuild(self) -> None:
+        """Close the gaps of removed items, and build the k-NN graph from scratch."""
+        with self._writing:
+            writing.compact(self._catalog)
+            self.refresh()
+            self._view.rebuild_graph()
+
+    # Search -----------------------------------------------------------------------------------------------
+
+    def search(
+        self,
+        query: Any,
+        top: int = 10,
+        method: str = "cas",
+        parameters: Mapping[str, Any] | None = None,
+        where: Mapping[str, Any] | None = None,
+        fold: bool | float = False,
+    ) -> Results:
+        """The `top` best items for a query, in the latest version.
+
+        `query` is the path of a picture, a PIL image, a vector (d,), `Key(...)` or `Like(...)`; text is a
+        file where one exists, else a key. `where` keeps items by their metadata: ``{"field": value}``, a list
+        of values, or ``{"min": a, "max": b}``. `fold` puts near-duplicates under the first of them; a number
+        is the similarity from which two items count as such.
+        """
+        view, parameters, where = self._latest(), parameters or {}, where or {}
+        return search.search(view, query, self.backbone, top, method, parameters, where, fold)
+
+    def explain(
+        self, query: Any, key: str, method: str = "cas", parameters: Mapping[str, Any] | None = None
+    ) -> Explanation:
+        """The strongest chain of pictures from the query to an item, and what the method did to its rank."""
+        return explain.explain(self._latest(), query, self.backbone, key, method, parameters or {})
+
+    def fitted(self, method: str, parameters: Mapping[str, Any] | None = None) -> Reranker:
+        """A method that has seen this version of the collection; kept in memory and on disk."""
+        return self._view.fitted(method, parameters or {})
+
+    def neighbors(self) -> Neighbors:
+        """The nearest others of every item, in the order of `keys`."""
+        return self._view.graph().neighbors(self.metric)
+
+    # Look after it ----------------------------------------------------------------------------------------
+
+    def info(self) -> Info:
+        return info.info(self._latest())
+
+    def verify(self) -> Verification:
+        """Check everything that is on disk, change nothing."""
+        return verify.verify(self.path)
+
+    def export(self, path: PathLike, neighbors: bool = True) -> Path:
+        """Write vectors, keys, metadata and neighbours to a .npz or .parquet file."""
+        return exchange.export_file(self._latest(), Path(path), neighbors)
+
+    def backbone(self) -> Any:
+        """What turns pictures into the vectors of this index; loaded when it is first needed."""
+        with self._lock:
+            self._backbone = pictures.load_backbone(self._backbone, self._catalog.state())
+            return self._backbone
+
+    # ------------------------------------------------------------------------------------------------------
+
+    def _latest(self) -> View:
+        self.refresh()
+        return self._view
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Around a call that writes: threads take turns, and afterwards the graph is brought up to date."""
+        with self._writing:
+            yield
+            if self.refresh():
+                self._view.graph()
+
+    def __repr__(self) -> str:
+        return f"<Index {self.path}: {len(self)} items, version {self.version}>"

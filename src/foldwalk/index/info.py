@@ -1,0 +1,52 @@
+"""What the index is, and whether building its graph anew would be worth the time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from foldwalk.index.recall import GOOD_RECALL, SAMPLED_ROWS
+from foldwalk.index.types import Info
+from foldwalk.index.view import View
+
+MOST_GAPS = 0.3
+
+
+def info(view: View) -> Info:
+    state = view.state
+    gaps = 1 - len(view) / state.rows if state.rows else 0.0
+    drift = view.graph().drift()
+    advised, reason = _advice(view.recall, drift, gaps)
+    return Info(
+        items=len(view),
+        dim=state.dim,
+        metric=state.metric,
+        backbone=state.backbone,
+        version=state.version,
+        bytes=_bytes(view.catalog.folder),
+        drift=drift,
+        recall=view.recall,
+        rebuild_advised=advised,
+        reason=reason,
+        methods_fitted=view.methods_fitted(),
+    )
+
+
+def _advice(recall: float, drift: float, gaps: float) -> tuple[bool, str]:
+    changed = f"{drift:.1%} of the graph's rows changed since it was built"
+    found = f"{recall:.1%} of the true neighbours of {SAMPLED_ROWS} sampled items are in it"
+    if recall < GOOD_RECALL:
+        return True, f"rebuild: only {found}, less than {GOOD_RECALL:.0%}; {changed}."
+    if gaps > MOST_GAPS:
+        return True, f"rebuild: {gaps:.0%} of the stored vectors belong to removed items and take up space."
+    return False, f"no rebuild needed: {changed}, and {found}."
+
+
+def _bytes(folder: Path) -> int:
+    """Files of others may vanish while they are counted."""
+    total = 0
+    for path in folder.rglob("*"):
+        try:
+            total += path.stat().st_size if path.is_file() else 0
+        except FileNotFoundError:
+            continue
+    return total

@@ -1,0 +1,89 @@
+"""Every refusal is JSON with one sentence, ``{"error": "..."}``, and a status that says whose fault it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from foldwalk.core import BadInput, FoldwalkError, MissingExtra
+from foldwalk.index import CannotWrite, Damaged
+
+
+class Refusal(FoldwalkError):
+    """The request cannot be served as it stands."""
+
+    status: ClassVar[int] = 409
+    headers: ClassVar[Mapping[str, str]] = {}
+
+
+class Empty(Refusal):
+    """There is nothing to search in."""
+
+
+class Unauthorised(Refusal):
+    status = 401
+    headers: ClassVar[Mapping[str, str]] = {"WWW-Authenticate": "Bearer"}
+
+
+class ReadOnly(Refusal):
+    status = 403
+
+
+class UnknownKey(Refusal):
+    status = 404
+
+
+class TooLarge(Refusal):
+    status = 413
+
+
+class WrongType(Refusal):
+    status = 415
+
+
+class Busy(Refusal):
+    status = 429
+    headers: ClassVar[Mapping[str, str]] = {"Retry-After": "1"}
+
+
+# Of errors that are raised elsewhere; the first that fits counts.
+_STATUSES = {Damaged: 500, BadInput: 422, MissingExtra: 501, CannotWrite: 507}
+
+
+def handle_errors(app: FastAPI) -> None:
+    app.add_exception_handler(FoldwalkError, _refused)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+
+
+def sentence_of(errors: Sequence[Mapping[str, Any]]) -> str:
+    """The first of pydantic's complaints as a sentence that names the field."""
+    first = errors[0]
+    place = ".".join(str(part) for part in first["loc"] if part not in ("body", "query"))
+    return f"{place or 'the request'}: {str(first['msg'])[:1].lower()}{str(first['msg'])[1:]}."
+
+
+async def _refused(request: Request, error: Exception) -> JSONResponse:  # noqa: ARG001
+    if isinstance(error, Refusal):
+        return JSONResponse({"error": str(error)}, error.status, dict(error.headers))
+    status = (
+        422 if isinstance(error, BadInput) else 501 if isinstance(error, MissingExtra) else Refusal.status
+    )
+    return JSONResponse({"error": str(error)}, status)
+
+
+async def _invalid(request: Request, error: Exception) -> JSONResponse:  # noqa: ARG001
+    assert isinstance(error, RequestValidationError)
+    return JSONResponse({"error": sentence_of(error.errors())}, 422)
+
+
+async def _http(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    words = {404: f"there is nothing at {request.url.path}.", 405: f"{request.method} is not possible here."}
+    sentence = words.get(error.status_code, f"{str(error.detail).rstrip('.')}.")
+    return JSONResponse({"error": sentence}, error.status_code, error.headers)

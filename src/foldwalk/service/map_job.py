@@ -1,0 +1,86 @@
+"""The map's drawing in the background: one process at a time, its result kept with the index."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
+
+from foldwalk.service.answers import Map, Sheet
+from foldwalk.service.map_sheet import SIDE, sheet_columns
+
+_FILE = "map.npz"
+
+
+class MapJob:
+    """Gives the newest drawing there is, and has a newer one made when the index has changed."""
+
+    def __init__(self, index: Path, derived: Path, method: str, items: int) -> None:
+        self._command = ("-m", "foldwalk.service.map_layout", str(index), method, str(items))
+        self._out = derived / _FILE
+        self._method = method
+        self._drawing: asyncio.Task[None] | None = None
+        self._failed_at: int | None = None
+        self._error = ""
+        self._shown = Map(state="drawing")
+        self.pictures = b""
+
+    async def newest(self, version: int) -> Map:
+        """What can be shown now; `state` says whether a newer drawing is under way."""
+        if not self._is_current(version):
+            found = await asyncio.to_thread(_read, self._out)
+            if found is not None:
+                self._shown, self.pictures = found
+        if self._is_current(version):
+            return self._shown.model_copy(update={"state": "ready"})
+        if self._failed_at == version:
+            return self._shown.model_copy(update={"state": "failed", "error": self._error})
+        if self._drawing is None or self._drawing.done():
+            self._drawing = asyncio.create_task(self._draw(version))
+        return self._shown.model_copy(update={"state": "drawing"})
+
+    def _is_current(self, version: int) -> bool:
+        return self._shown.version == version and self._shown.method == self._method
+
+    async def _draw(self, version: int) -> None:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, *self._command, str(self._out), stderr=asyncio.subprocess.PIPE
+        )
+        try:
+            _, complaint = await process.communicate()
+        except asyncio.CancelledError:
+            process.kill()
+            await process.wait()
+            raise
+        if process.returncode:
+            self._failed_at = version
+            last = complaint.decode(errors="replace").strip().splitlines()[-1:]
+            self._error = f"the map could not be drawn ({''.join(last) or process.returncode})."
+
+    async def close(self) -> None:
+        if self._drawing is not None:
+            self._drawing.cancel()
+            await asyncio.gather(self._drawing, return_exceptions=True)
+
+
+def _read(path: Path) -> tuple[Map, bytes] | None:
+    """The drawing on disk and its sheet of pictures; None where there is none, or it is not whole."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            sheet = file["sheet"].tobytes()
+            drawn = Map(
+                state="ready",
+                method=str(file["method"]),
+                version=int(file["version"]),
+                total=int(file["total"]),
+                keys=file["keys"].tolist(),
+                before=file["before"].astype(np.float64).round(4).tolist(),
+                after=file["after"].astype(np.float64).round(4).tolist(),
+                sheet=Sheet(columns=sheet_columns(len(file["keys"])), side=SIDE) if sheet else None,
+            )
+            return drawn, sheet
+    except (OSError, KeyError, ValueError, BadZipFile):
+        return None

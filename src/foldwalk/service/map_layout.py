@@ -1,0 +1,97 @@
+"""The collection in the plane, before and after the walk, by t-SNE (van der Maaten & Hinton 2008).
+
+Before: neighbours by plain similarity. After: neighbours by the method's own ranking of every item, at the
+distance d with d^2 = 1 - score / highest score. The second drawing starts from the first, so that what moves
+between them moved because of the walk. With the drawings goes a sheet of small pictures, one for each point.
+
+Run as a program (``python -m foldwalk.service.map_layout INDEX METHOD ITEMS OUT``) it works in a process of
+its own at low priority: the service goes on answering, and can stop it at any time.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import csr_array
+from sklearn.manifold import TSNE
+from sklearn.neighbors import sort_graph_by_row_values
+
+from foldwalk import rerank
+from foldwalk.core.types import Float32Array, IntArray
+from foldwalk.index import Index
+from foldwalk.report.files import write_whole
+from foldwalk.service.map_sheet import contact_sheet
+
+_PERPLEXITY = 30.0
+_FEWEST = 5
+
+
+def lay_out(vectors: Float32Array, method: str, metric: str) -> tuple[Float32Array, Float32Array]:
+    """Two (n, 2) drawings, each centred and scaled to reach 1."""
+    n = len(vectors)
+    if n < _FEWEST or (vectors == vectors[0]).all():
+        line = np.column_stack([np.linspace(-1, 1, n), np.zeros(n)]).astype(np.float32)
+        return line, line
+    perplexity = min(_PERPLEXITY, (n - 1) / 4)
+    before = TSNE(perplexity=perplexity, init="pca", metric=metric, random_state=0).fit_transform(vectors)
+    walked = _walk_distances(vectors, method, metric, neighbors=min(n - 1, int(3 * perplexity) + 1))
+    start = before / before[:, 0].std() * 1e-4  # the spread that t-SNE recommends for a start
+    after = TSNE(perplexity=perplexity, init=start, metric="precomputed", random_state=0).fit_transform(
+        walked
+    )
+    return _scaled(before), _scaled(after)
+
+
+def _walk_distances(vectors: Float32Array, method: str, metric: str, neighbors: int) -> csr_array:
+    ranking = rerank.create(method, metric=metric).fit(vectors).rank_self(top=neighbors)
+    n, depth = ranking.ids.shape
+    best = max(float(ranking.scores.max()), 1e-30)
+    squared = np.clip(1 - ranking.scores.astype(np.float64) / best, 1e-9, None)
+    # scikit-learn expects every item at the head of its own list, and takes it off again.
+    itself = np.arange(n)[:, None]
+    ids = np.hstack([itself, ranking.ids])
+    distances = np.hstack([np.zeros((n, 1)), np.sqrt(squared)])
+    rows = np.repeat(np.arange(n), depth + 1)
+    graph = csr_array((distances.ravel(), (rows, ids.ravel())), shape=(n, n))
+    return sort_graph_by_row_values(graph, warn_when_not_sorted=False)
+
+
+def _scaled(points: Float32Array) -> Float32Array:
+    centred = points - (points.max(axis=0) + points.min(axis=0)) / 2
+    scaled: Float32Array = (centred / max(float(np.abs(centred).max()), 1e-12)).astype(np.float32)
+    return scaled
+
+
+def sample_rows(n: int, most: int) -> IntArray:
+    """All rows, or `most` of them at even distances."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))
+
+
+def main(index: Path, method: str, items: int, out: Path) -> None:
+    with Index.open(index) as opened:
+        keys, vectors, version, metric = opened.keys(), opened.vectors(), opened.version, opened.metric
+        rows = sample_rows(len(keys), items)
+        chosen = [keys[row] for row in rows]
+        sheet = contact_sheet([opened.thumbnail(key) for key in chosen])
+        before, after = lay_out(np.ascontiguousarray(vectors[rows]), method, metric)
+    drawn = {
+        "version": np.int64(version),
+        "total": np.int64(len(keys)),
+        "method": np.array(method),
+        "keys": np.array(chosen, dtype=np.str_),
+        "before": before,
+        "after": after,
+        "sheet": np.frombuffer(sheet, np.uint8),
+    }
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **drawn)  # type: ignore[arg-type]
+    write_whole(out, buffer.getvalue())
+
+
+if __name__ == "__main__":
+    os.nice(10)
+    main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), Path(sys.argv[4]))

@@ -1,0 +1,1 @@
+"""The HTTP interface, by subject: searching, the items, the service itself."""

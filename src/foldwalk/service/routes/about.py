@@ -1,0 +1,52 @@
+"""The service itself: what it serves, how it is, what it measures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Response
+
+from foldwalk.service.answers import About, Card, Health
+from foldwalk.service.engine import Engine
+from foldwalk.service.routes.access import TheEngine, TheMetrics, failures
+
+router = APIRouter(tags=["service"])
+
+
+@router.get("/api/info", response_model=About, responses=failures(429))
+async def info(engine: TheEngine) -> dict[str, Any]:
+    """The index and what this service allows."""
+    return await engine.reads.run(_about, engine)
+
+
+def _about(engine: Engine) -> dict[str, Any]:
+    index, settings = engine.index, engine.settings
+    known = index.info().as_dict()
+    first = next(iter(index.keys()), None)
+    return {
+        **known,
+        "name": index.path.stem,
+        "method": settings.method,
+        "writes": settings.writes,
+        "thumbnails": first is not None and index.thumbnail(first) is not None,
+        "limits": settings.model_dump(),
+    }
+
+
+@router.get("/api/methods")
+async def list_methods(engine: TheEngine) -> list[Card]:
+    """The methods on offer with their parameters, defaults and the ranges this service allows."""
+    return list(engine.menu.cards.values())
+
+
+@router.get("/api/health")
+async def health(engine: TheEngine) -> Health:
+    """Whether it answers, and whether the default method is ready."""
+    return Health(status="ok" if engine.warm else "warming", version=engine.index.version)
+
+
+@router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+async def metrics(engine: TheEngine, figures: TheMetrics) -> Response:
+    """Figures in Prometheus' text format."""
+    text = figures.text(len(engine.index), engine.index.version)
+    return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -1,0 +1,82 @@
+// The method and its parameters, built from the cards the service sends.
+
+import { byId, el } from "./dom.js";
+
+const form = byId("picker");
+const TOPS = [10, 20, 40, 100, 200];
+let cards = [];
+
+export function buildPicker(known, chosen, most, changed) {
+  cards = known;
+  const families = [...new Set(cards.map((card) => card.family))];
+  byId("method").replaceChildren(...families.map((family) => el("optgroup", { label: family },
+    ...cards.filter((card) => card.family === family).map((card) => el("option", { value: card.name }, card.name)))));
+  byId("top").replaceChildren(...TOPS.filter((top) => top <= Math.max(most, TOPS[0])).map((top) => el("option", { value: top }, String(top))));
+  byId("top").value = String(Math.min(20, most));
+  byId("method").value = chosen;
+  showCard();
+  let waiting;
+  form.addEventListener("input", (event) => {
+    if (event.target.id === "method") showCard();
+    markChanged();
+    clearTimeout(waiting);
+    waiting = setTimeout(() => form.reportValidity() && changed(), event.target.type === "number" ? 500 : 0);
+  });
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("reset", (event) => {
+    event.preventDefault();
+    byId("fold").checked = false;
+    showCard();
+    changed();
+  });
+}
+
+export function setMethod(name) {
+  if (!cards.some((card) => card.name === name) || byId("method").value === name) return;
+  byId("method").value = name;
+  showCard();
+}
+
+/** What a search needs to know: only parameters that differ from their defaults are sent. */
+export function choice() {
+  const parameters = {};
+  for (const field of form.querySelectorAll("[data-parameter]")) {
+    const value = valueOf(field);
+    if (value !== JSON.parse(field.dataset.default)) parameters[field.dataset.parameter] = value;
+  }
+  return { method: byId("method").value, top: Number(byId("top").value), fold: byId("fold").checked, parameters };
+}
+
+function valueOf(field) {
+  if (field.type === "checkbox") return field.checked;
+  if (field.type === "number") return field.value === "" ? JSON.parse(field.dataset.default) : Number(field.value);
+  return field.value;
+}
+
+function showCard() {
+  const card = cards.find((each) => each.name === byId("method").value);
+  byId("method-summary").textContent = card.summary[0].toUpperCase() + card.summary.slice(1) + ".";
+  byId("method-summary").title = card.paper;
+  byId("parameters").replaceChildren(...card.parameters.map(parameterField));
+  if (!card.parameters.length) byId("parameters").append(el("p", { className: "note" }, "This method has none."));
+}
+
+function parameterField(parameter) {
+  const common = { "data-parameter": parameter.name, "data-default": JSON.stringify(parameter.default) };
+  const text = el("small", {}, parameter.text);
+  if (parameter.type === "bool") {
+    return el("label", { className: "check" }, el("input", { type: "checkbox", checked: parameter.default, ...common }),
+      el("span", {}, parameter.name, " ", text));
+  }
+  const field = parameter.choices.length
+    ? el("select", common, ...parameter.choices.map((value) => el("option", { value, selected: value === parameter.default }, String(value))))
+    : el("input", { type: "number", value: parameter.default, min: parameter.low ?? "", max: parameter.high ?? "",
+        step: parameter.type === "int" ? "1" : "any", placeholder: parameter.default, title: parameter.range, ...common });
+  return el("label", { className: "field" }, el("span", {}, parameter.name), field, text);
+}
+
+function markChanged() {
+  for (const field of form.querySelectorAll("[data-parameter]")) {
+    field.closest("label").classList.toggle("changed", valueOf(field) !== JSON.parse(field.dataset.default));
+  }
+}

@@ -1,0 +1,343 @@
+"""Backbones by name, from functions, from ONNX files, from libraries that may be missing."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from foldwalk.core.errors import BadInput, BadParameter, FoldwalkError, MissingData, MissingExtra, UnknownName
+from foldwalk.datasets.pixels import grey_pixels
+from foldwalk.descriptors import Backbone, backbone, names
+
+COLOURS = [Image.new("RGB", (40, 30), colour) for colour in ("red", "lime", "blue", "white")]
+
+
+def mean_colour(pictures):
+    return np.stack([np.asarray(picture, dtype=float).mean(axis=(0, 1)) for picture in pictures])
+
+
+# By name ---------------------------------------------------------------------------------------------------
+
+
+def test_names():
+    assert names() == ["effnet_lite0", "pixels"]
+    with pytest.raises(UnknownName, match="did you mean effnet_lite0"):
+        backbone("effnet_lite")
+    with pytest.raises(UnknownName, match=r"there are effnet_lite0, pixels, timm:NAME"):
+        backbone("zebra")
+    with pytest.raises(UnknownName):
+        backbone("keras:resnet")
+
+
+def test_a_backbone_is_handed_through():
+    made = backbone("pixels")
+    assert backbone(made) is made
+    with pytest.raises(BadParameter, match="made already"):
+        backbone(made, size=(2, 2))
+
+
+# Pixels ----------------------------------------------------------------------------------------------------
+
+
+def test_pixels_by_hand():
+    values = np.array([[0, 10, 20, 30], [40, 50, 60, 70]], dtype=np.uint8)
+    picture = Image.fromarray(values)
+    assert backbone("pixels", size=(4, 2)).embed([picture]).tolist() == [values.ravel().tolist()]
+    # Halved: each pixel the mean of a 2 x 2 block.
+    assert backbone("pixels", size=(2, 1)).embed([picture]).tolist() == [[25, 45]]
+    assert backbone("pixels").embed([]).shape == (0, 1024)
+
+
+def test_pixels_are_those_of_the_data_sets(data_root: Path):
+    files = sorted((data_root / "images" / "orl" / "s1").glob("*.pgm"))
+    pictures = [Image.open(path).convert("RGB") for path in files]
+    for size in ((92, 112), (23, 28)):
+        model = backbone("pixels", size=size)
+        np.testing.assert_array_equal(model.embed(pictures), grey_pixels(pictures, len(pictures), size))
+        assert model.identity == f"pixels grey {size[0]}x{size[1]}"
+
+
+@pytest.mark.parametrize("size", [(0, 5), (5,), (5, 5000), (2.5, 3), (True, 2), "ab"])
+def test_pixels_of_a_bad_size(size):
+    with pytest.raises(BadParameter, match="size"):
+        backbone("pixels", size=size)
+
+
+# Functions -------------------------------------------------------------------------------------------------
+
+
+def test_a_function():
+    model = backbone(mean_colour)
+    assert isinstance(model, Backbone)
+    assert (model.dim, model.name) == (3, "mean_colour")
+    vectors = model.embed(COLOURS)
+    assert vectors.dtype == np.float32
+    assert vectors.tolist() == [[255, 0, 0], [0, 255, 0], [0, 0, 255], [255, 255, 255]]
+    assert "mean_colour version 1" in model.identity
+    assert backbone(mean_colour, version="2").identity != model.identity
+    assert model.embed([]).shape == (0, 3)
+
+
+def test_functions_that_answer_badly():
+    with pytest.raises(BadInput, match="2 rows for 1 pictures"):
+        backbone(lambda pictures: np.zeros((len(pictures) + 1, 3)))
+    with pytest.raises(BadInput, match="2-D"):
+        backbone(lambda pictures: np.zeros(len(pictures)))
+    with pytest.raises(BadInput, match="row 0, column 1 is nan"):
+        backbone(lambda pictures: np.array([[0.0, np.nan]] * len(pictures)))
+    growing = iter(range(3, 9))
+    model = backbone(lambda pictures: np.zeros((len(pictures), next(growing))))
+    with pytest.raises(BadInput, match="3 numbers per picture before, now 4"):
+        model.embed(COLOURS)
+
+
+# ONNX files ------------------------------------------------------------------------------------------------
+
+
+def onnx_file(path: Path, shape: list, operation: str = "mean", kind: str = "FLOAT") -> Path:
+    """A model that averages (a vector), or passes its input on (a map)."""
+    onnx = pytest.importorskip("onnx")
+    pytest.importorskip("onnxruntime")
+    helper, number = onnx.helper, getattr(onnx.TensorProto, kind)
+    if operation == "mean":
+        axes = helper.make_tensor("axes", onnx.TensorProto.INT64, [2], [2, 3])
+        node, out = helper.make_node("ReduceMean", ["x", "axes"], ["y"], keepdims=0), ["n", "c"]
+        constants = [axes]
+    else:
+        node, out, constants = helper.make_node("Identity", ["x"], ["y"]), ["n", "c", "h", "w"], []
+    graph = helper.make_graph(
+        [node],
+        "test",
+        [helper.make_tensor_value_info("x", number, shape)],
+        [helper.make_tensor_value_info("y", number, out)],
+        constants,
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    onnx.save(model, path)
+    return path
+
+
+def test_onnx_vectors_and_normalisation(tmp_path: Path):
+    path = onnx_file(tmp_path / "mean.onnx", ["n", 3, 8, 8])
+    pixels = np.array([[255, 0, 0], [0, 255, 0], [0, 0, 255], [255, 255, 255]], dtype=float)
+    expected = {
+        "none": pixels,
+        "unit": pixels / 255,
+        "half": pixels / 127.5 - 1,
+        "imagenet": (pixels / 255 - [0.485, 0.456, 0.406]) / [0.229, 0.224, 0.225],
+        (127, 128): (pixels - 127) / 128,
+        ((1, 2, 3), 2): (pixels - [1, 2, 3]) / 2,
+    }
+    identities = set()
+    for normalise, vectors in expected.items():
+        model = backbone(path, normalise=normalise)
+        np.testing.assert_allclose(model.embed(COLOURS), vectors, atol=1e-4)
+        identities.add(model.identity)
+    assert len(identities) == len(expected)
+    assert (backbone(str(path)).dim, backbone(path).name) == (3, "mean")
+    np.testing.assert_allclose(backbone(path).embed(COLOURS), expected["imagenet"], atol=1e-4)
+
+
+def test_onnx_size_and_layout_are_read_from_the_file(tmp_path: Path):
+    ramp = Image.fromarray(np.broadcast_to(np.arange(64, dtype=np.uint8), (32, 64)).copy())
+    wide = backbone(onnx_file(tmp_path / "wide.onnx", ["n", 3, 4, 16], "pass"), normalise="none")
+    assert wide.maps([ramp]).shape == (1, 3, 4, 16)
+    assert (wide.box, wide.dim) == ((16, 4), 3)
+    np.testing.assert_allclose(wide.embed([ramp]), [[31.5] * 3], atol=0.6)
+    free = backbone(onnx_file(tmp_path / "free.onnx", ["n", 3, "h", "w"], "pass"), size=10, normalise="none")
+    assert free.maps([ramp]).shape == (1, 3, 10, 10)
+    last = backbone(onnx_file(tmp_path / "last.onnx", ["n", 6, 7, 3], "pass"), normalise="none")
+    assert last.box == (7, 6)
+    grey = backbone(onnx_file(tmp_path / "grey.onnx", ["n", 1, 4, 4]), normalise="none")
+    np.testing.assert_allclose(grey.embed(COLOURS)[:, 0], [76.245, 149.685, 29.07, 255], atol=1e-3)
+    bytes_in = backbone(onnx_file(tmp_path / "bytes.onnx", ["n", 3, 4, 4], "pass", "UINT8"), normalise="none")
+    assert bytes_in.embed(COLOURS)[1].tolist() == [0, 255, 0]
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_onnx_of_a_fixed_batch(tmp_path: Path, batch: int):
+    model = backbone(onnx_file(tmp_path / "fixed.onnx", [batch, 3, 8, 8]), normalise="none")
+    assert model.embed(COLOURS).tolist() == mean_colour(COLOURS).tolist()
+
+
+def test_onnx_files_that_cannot_be_used(tmp_path: Path):
+    with pytest.raises(MissingData, match="does not exist"):
+        backbone(tmp_path / "none.onnx")
+    (tmp_path / "text.onnx").write_text("hello")
+    with pytest.raises(BadInput, match="not an ONNX model"):
+        backbone(tmp_path / "text.onnx")
+    with pytest.raises(BadInput, match="one batch of pictures"):
+        backbone(onnx_file(tmp_path / "flat.onnx", ["n", 3], "pass"))
+    vectors = onnx_file(tmp_path / "mean.onnx", ["n", 3, 8, 8])
+    for options, reason in (
+        ({"size": 9}, "pictures of 8 x 8 only"),
+        ({"scales": (1, 0.5)}, "one size only"),
+        ({"fit": "keep"}, "one size only"),
+        ({"pooling": "gem"}, "gives vectors, not maps"),
+        ({"output": "z"}, "no output 'z'; there are y"),
+        ({"normalise": "zebra"}, "normalise"),
+        ({"normalise": (1, 0)}, "normalise"),
+        ({"normalise": ((1, 2), 1)}, "normalise"),
+        ({"normalise": 5}, "normalise"),
+    ):
+        with pytest.raises(BadParameter, match=reason):
+            backbone(vectors, **options)
+    with pytest.raises(BadInput, match="has no map"):
+        backbone(vectors).maps(COLOURS)
+    with pytest.raises(BadInput, match="has no map"):
+        backbone(vectors).regions(COLOURS)
+
+
+# Libraries -------------------------------------------------------------------------------------------------
+
+LIBRARIES = {
+    "timm": "timm:resnet18",
+    "torchvision": "torchvision:resnet18",
+    "open_clip": "open_clip:ViT-B-32/openai",
+}
+
+
+@pytest.mark.parametrize("package", LIBRARIES)
+def test_a_missing_library_is_named(package: str, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingExtra) as caught:
+        backbone(LIBRARIES[package])
+    assert str(caught.value) == (
+        f"The backbone {LIBRARIES[package]} needs the package {package}: "
+        'install it with  pip install "foldwalk[hub]".'
+    )
+
+
+@pytest.mark.parametrize("package", LIBRARIES)
+def test_a_library_that_fails_on_import(package: str, monkeypatch, tmp_path: Path):
+    """As torchvision does where it was built for another torch."""
+    (tmp_path / f"{package}.py").write_text("raise RuntimeError('operator torchvision::nms does not exist')")
+    monkeypatch.delitem(sys.modules, package, raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(
+        MissingExtra, match="importing it failed: operator torchvision::nms does not exist"
+    ) as caught:
+        backbone(LIBRARIES[package])
+    assert "\n" not in str(caught.value)
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch")
+
+
+def tiny_model(torch, head: str = "fc"):
+    """Averages the picture into three numbers; its head would make it five."""
+
+    class Tiny(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale = torch.nn.Parameter(torch.ones(1))
+            setattr(self, head, torch.nn.Linear(3, 5))
+
+        def forward(self, x):
+            return getattr(self, head)(self.encode_image(x))
+
+        def encode_image(self, x):
+            assert not self.training
+            return x.mean((2, 3)) * self.scale
+
+    return Tiny()
+
+
+def as_tensor(torch):
+    return lambda picture: torch.from_numpy(np.array(picture.resize((8, 8)), np.float32)).permute(2, 0, 1)
+
+
+def fake(monkeypatch, name: str, **members) -> None:
+    module = ModuleType(name)
+    vars(module).update(members)
+    monkeypatch.setitem(sys.modules, name, module)
+
+
+def test_timm(torch, monkeypatch):
+    asked = {}
+
+    def create_model(name, **options):
+        asked.update(options, name=name)
+        model = tiny_model(torch)
+        model.fc = torch.nn.Identity()
+        return model
+
+    def create_transform(input_size, is_training):
+        assert (input_size, is_training) == ((3, 8, 8), False)
+        return as_tensor(torch)
+
+    data = SimpleNamespace(
+        resolve_model_data_config=lambda _: {"input_size": (3, 8, 8)}, create_transform=create_transform
+    )
+    fake(monkeypatch, "timm", create_model=create_model, data=data)
+    model = backbone("timm:tiny")
+    assert asked == {"name": "tiny", "pretrained": True, "num_classes": 0}
+    assert model.embed(COLOURS).tolist() == mean_colour(COLOURS).tolist()
+    assert (model.dim, model.short_side) == (3, 16)
+    assert model.identity.startswith("timm:tiny ")
+    assert model.embed([]).shape == (0, 3)
+
+
+@pytest.mark.parametrize("head", ["fc", "classifier", "heads", "head"])
+def test_torchvision_loses_its_head(torch, monkeypatch, head: str):
+    weights = SimpleNamespace(DEFAULT=SimpleNamespace(transforms=lambda: as_tensor(torch)))
+    models = SimpleNamespace(
+        get_model_weights=lambda _: weights,
+        get_model=lambda _, weights: tiny_model(torch, head),  # noqa: ARG005
+    )
+    fake(monkeypatch, "torchvision", models=models)
+    assert backbone("torchvision:tiny").embed(COLOURS).tolist() == mean_colour(COLOURS).tolist()
+    models.get_model = lambda _, weights: tiny_model(torch, "detector")  # noqa: ARG005
+    with pytest.raises(BadInput, match="no classifier"):
+        backbone("torchvision:tiny")
+
+
+def test_open_clip(torch, monkeypatch):
+    def create(name, pretrained):
+        assert (name, pretrained) == ("ViT-B-32", "openai")
+        return tiny_model(torch), None, as_tensor(torch)
+
+    fake(
+        monkeypatch,
+        "open_clip",
+        create_model_and_transforms=create,
+        list_pretrained_tags_by_model=lambda _: ["openai", "laion"],
+    )
+    assert backbone("open_clip:ViT-B-32/openai").embed(COLOURS).tolist() == mean_colour(COLOURS).tolist()
+    with pytest.raises(BadParameter, match=r"must name its weights, as in open_clip:ViT-B-32/laion"):
+        backbone("open_clip:ViT-B-32")
+
+
+def test_a_hub_that_cannot_be_reached(monkeypatch):
+    def create_model(*_, **__):
+        raise OSError("We couldn't connect to\nthe hub.")
+
+    fake(monkeypatch, "timm", create_model=create_model)
+    with pytest.raises(FoldwalkError, match=r"timm:x cannot be loaded \(We couldn't connect to the hub\)"):
+        backbone("timm:x")
+    with pytest.raises(BadParameter, match="no option 'size'; there are none"):
+        backbone("timm:x", size=3)
+
+
+def test_other_weights_other_identity(torch, monkeypatch):
+    models = [tiny_model(torch), tiny_model(torch)]
+    models[1].load_state_dict(models[0].state_dict())
+    models.append(tiny_model(torch))
+    made = []
+    for model in models:
+        model.fc = torch.nn.Identity()
+    with torch.no_grad():
+        models[2].scale += 1
+    transform = as_tensor(torch)
+    data = SimpleNamespace(resolve_model_data_config=lambda _: {}, create_transform=lambda **_: transform)
+    for model in models:
+        fake(monkeypatch, "timm", create_model=lambda *_, m=model, **__: m, data=data)
+        made.append(backbone("timm:tiny").identity)
+    assert made[0] == made[1] != made[2]

@@ -1,0 +1,101 @@
+"""Fitted methods: fitted once, kept in memory and on disk, forgotten when the vectors change."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from foldwalk import rerank
+from foldwalk.index import Index, fitted
+from foldwalk.rerank.diffusion.cas import CAS
+
+
+@pytest.fixture
+def saved(monkeypatch):
+    """Small collections are kept on disk, too; counts how often CAS is fitted."""
+    monkeypatch.setattr(fitted, "SAVED_FROM", 2)
+    fits = []
+    prepare = CAS._prepare
+
+    def counted(self):
+        fits.append(1)
+        prepare(self)
+
+    monkeypatch.setattr(CAS, "_prepare", counted)
+    return fits
+
+
+def test_a_method_is_fitted_once_for_each_version(index, saved, vectors):
+    first = index.search("a3").hits
+    assert index.search("a3").hits == first
+    index.search(vectors[5])
+    assert len(saved) == 1
+    index.search("a3", parameters={"cluster_k": 10})
+    assert len(saved) == 2
+    index.remove(["a9"])
+    index.search("a3")
+    assert len(saved) == 3
+
+
+def test_the_next_process_reads_it_from_disk(index, saved):
+    first = index.search("a3").hits
+    assert index.info().methods_fitted == ("cas",)
+    files = list((index.derived / "fitted").iterdir())
+    assert len(files) == 1
+    with np.load(files[0]) as file:
+        assert "vectors" not in file.files
+    with Index.open(index.path) as again:
+        assert again.info().methods_fitted == ("cas",)
+        assert again.search("a3").hits == first
+    assert len(saved) == 1
+
+
+@pytest.mark.parametrize("damage", ["cut", "foreign"])
+def test_a_damaged_file_is_made_again(index, saved, damage):
+    first = index.search("a3").hits
+    (path,) = (index.derived / "fitted").iterdir()
+    if damage == "cut":
+        path.write_bytes(path.read_bytes()[:-100])
+    else:
+        np.savez(path, something=np.ones(3))
+    with Index.open(index.path) as again:
+        assert again.search("a3").hits == first
+    assert len(saved) == 2
+
+
+def test_files_of_older_versions_are_removed(index, saved):
+    index.search("a3")
+    (old,) = (index.derived / "fitted").iterdir()
+    index.remove(["a9"])
+    index.search("a3")
+    (new,) = (index.derived / "fitted").iterdir()
+    assert old.name != new.name
+    assert len(saved) == 2
+
+
+def test_memory_holds_the_last_few(index, saved):
+    for k in range(5, 5 + fitted.IN_MEMORY + 1):
+        index.fitted("manifold_ranking", {"k": k})
+    assert len(index._view._fitted._methods) == fitted.IN_MEMORY
+    assert index.fitted("manifold_ranking", {"k": 9}).params.k == 9
+    assert not saved
+
+
+def test_it_ranks_as_a_method_that_was_fitted_directly(index, vectors):
+    ours = index.fitted("k_reciprocal").rank_self(top=20)
+    wanted = rerank.create("k_reciprocal").fit(vectors).rank_self(top=20)
+    assert (ours.ids == wanted.ids).all()
+
+
+def test_threads_share_one_fit(index, saved):
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(index.search("a3").hits)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 8
+    assert all(hits == found[0] for hits in found)
+    assert len(saved) == 1

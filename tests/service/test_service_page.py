@@ -1,0 +1,281 @@
+"""The page in a real browser: search, why, map, errors, keyboard, a phone's screen."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+from service_samples import drawn, png, running_service
+
+CHROMIUM = os.environ.get("FOLDWALK_CHROMIUM") or shutil.which("chromium")
+FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync")
+QUIET = ("--disable-background-networking", "--disable-component-update")
+pytestmark = pytest.mark.skipif(
+    os.environ.get("FOLDWALK_NO_BROWSER") == "1", reason="FOLDWALK_NO_BROWSER=1 leaves browser tests out"
+)
+expect.set_options(timeout=20_000)
+
+
+@pytest.fixture(scope="module")
+def url(pictures_index: Path) -> Iterator[str]:
+    with running_service(pictures_index, "--upload-mb", "0.2") as (said, _):
+        yield said["url"]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.fail(
+            "there is no chromium: install it (apt-get install chromium), name it in FOLDWALK_CHROMIUM, "
+            "or set FOLDWALK_NO_BROWSER=1 to leave the tests of the page out"
+        )
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS, *QUIET])
+        yield opened
+        opened.close()
+
+
+@contextmanager
+def watched_page(browser: Browser, **screen: Any) -> Iterator[Page]:
+    """A page with a profile of its own; at the end it must not have complained of anything."""
+    complaints: list[str] = []
+    with browser.new_context(**screen) as context:
+        page = context.new_page()
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", lambda said: said.type in ("error", "warning") and complaints.append(said.text))
+        yield page
+    assert complaints == []
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    with watched_page(browser, viewport={"width": 1280, "height": 800}) as page:
+        yield page
+
+
+def upload(page: Page, content: bytes, name: str = "mine.png") -> None:
+    page.set_input_files("#file", {"name": name, "mimeType": "image/png", "buffer": content})
+
+
+def test_browse_then_search_from_a_tile(page: Page, url: str) -> None:
+    page.goto(url)
+    expect(page.locator("#collection")).to_have_text("shapes · 48 pictures")
+    expect(page.locator("#mosaic .tile")).to_have_count(40)
+    page.fill("#find-text", "ring/")
+    expect(page.locator("#mosaic .tile")).to_have_count(12)
+    page.locator('#mosaic .tile[data-key="ring/05.png"]').click()
+    expect(page.locator("#walk-list .tile")).to_have_count(20)
+    expect(page.locator("#plain-list .tile")).to_have_count(20)
+    expect(page.locator("#speed")).to_contain_text("searched in")
+    assert "key=ring%2F05.png" in page.url
+    natural = "image => image.complete && image.naturalWidth > 0"
+    expect(page.locator("#walk-list img").first).to_be_visible()
+    page.wait_for_function(f"({natural})(document.querySelector('#walk-list img'))")
+    page.go_back()
+    expect(page.locator("#browse")).to_be_visible()
+
+
+def test_what_moved_is_what_the_service_says(page: Page, url: str) -> None:
+    with page.expect_response("**/api/search") as waiting:
+        page.goto(f"{url}/?key=wedge/02.png&method=cas")
+    found = waiting.value.json()
+    expect(page.locator("#walk-list .tile")).to_have_count(20)
+    for place, hit in enumerate(found["hits"]):
+        steps = (hit["plain_rank"] or 10**6) - hit["rank"]
+        new = hit["plain_rank"] is None or hit["plain_rank"] > 20
+        text = "new" if new else "=" if steps == 0 else f"▲ {steps}" if steps > 0 else f"▼ {-steps}"
+        assert page.locator("#walk-list .chip").nth(place).inner_text() == text
+    keys = page.locator("#plain-list .tile").evaluate_all("tiles => tiles.map(tile => tile.dataset.key)")
+    assert keys == found["plain"]
+
+
+def test_upload_results_and_why(page: Page, url: str) -> None:
+    page.goto(url)
+    upload(page, png(drawn("disc", 4)))
+    expect(page.locator("#walk-list .tile").first).to_have_attribute("data-key", "disc/04.png")
+    expect(page.locator("#query-name")).to_have_text("mine.png")
+    expect(page.locator("#speed")).to_contain_text("searched in")
+    page.locator("#walk-list .tile").nth(5).click()
+    strip = page.locator("#why")
+    expect(strip.locator("h2")).to_have_text(re.compile(r"^Why .+\?$"))
+    expect(strip.locator(".link").first).to_contain_text("query")
+    chosen = page.locator("#walk-list .tile").nth(5)
+    expect(chosen).to_have_attribute("aria-pressed", "true")
+    hops = strip.locator(".hop").all_inner_texts()
+    assert hops
+    assert all(0 < float(hop) <= 1 for hop in hops)
+    key = chosen.get_attribute("data-key")
+    strip.get_by_role("button", name="Search from this").click()
+    expect(page.locator("#query-name")).to_have_attribute("title", str(key))
+    expect(strip).to_be_hidden()
+
+
+def test_the_picker_is_built_from_the_cards(page: Page, url: str) -> None:
+    page.goto(f"{url}/?key=bar/03.png")
+    expect(page.locator("#walk-list .tile")).to_have_count(20)
+    page.select_option("#method", "manifold_ranking")
+    expect(page.locator("#walk-note")).to_contain_text("manifold_ranking")
+    page.click("#more summary")
+    field = page.locator('[data-parameter="k"]')
+    assert (field.input_value(), field.get_attribute("max")) == ("5", "200")
+    with page.expect_request("**/api/search") as waiting:
+        field.fill("3")
+    assert waiting.value.post_data_json["parameters"] == {"k": 3}
+    with page.expect_request("**/api/search") as waiting:
+        page.select_option('[data-parameter="kernel"]', "cosine")
+    assert waiting.value.post_data_json["parameters"] == {"k": 3, "kernel": "cosine"}
+    with page.expect_request("**/api/search") as waiting:
+        page.get_by_role("button", name="Back to the defaults").click()
+    assert waiting.value.post_data_json["parameters"] == {}
+    with page.expect_request("**/api/search") as waiting:
+        page.select_option("#top", "10")
+    expect(page.locator("#walk-list .tile")).to_have_count(10)
+
+
+def test_the_map_is_drawn_clicked_and_switched(page: Page, url: str) -> None:
+    page.goto(url)
+    page.get_by_role("tab", name="Map").click()
+    expect(page.locator("#map-state")).to_contain_text("Drawing the map")
+    expect(page.locator("#map-switch")).to_be_enabled(timeout=60_000)
+    expect(page.locator("#map-state")).to_be_empty()
+    painted = "document.getElementById('canvas').toDataURL()"
+    page.wait_for_timeout(500)
+    after = page.evaluate(painted)
+    page.locator("#map-switch label", has_text="Before").click()
+    page.wait_for_timeout(1_400)
+    assert page.evaluate(painted) != after
+    place = page.evaluate(
+        """async () => {
+            const answer = await (await fetch("/api/map")).json();
+            return answer.before[answer.keys.indexOf("disc/06.png")];
+        }"""
+    )
+    box = page.locator("#canvas").bounding_box()
+    assert box
+    scale = 0.45 * min(box["width"], box["height"])
+    stretch = min(1.7, max(1, box["width"] / box["height"]))
+    at = {"x": box["width"] / 2 + place[0] * scale * stretch, "y": box["height"] / 2 + place[1] * scale}
+    page.locator("#canvas").hover(position=at)
+    expect(page.locator("#map-tip")).to_be_visible()
+    with page.expect_request("**/api/search") as waiting:
+        page.locator("#canvas").click(position=at)
+    assert waiting.value.post_data_json["key"].startswith("disc/")
+    expect(page.locator("#map-legend")).to_contain_text("found along the graph")
+    page.get_by_role("button", name="Show what was found").click()
+    page.get_by_role("tab", name="Results").click()
+    expect(page.locator("#walk-list .tile")).to_have_count(20)
+
+
+def test_a_broken_file_is_explained(browser: Browser, url: str) -> None:
+    page = browser.new_page()  # the browser itself notes the refusal in its console
+    page.goto(url)
+    expect(page.locator("#mosaic .tile")).to_have_count(40)
+    upload(page, b"this is no picture", "letter.txt")
+    notice = page.get_by_role("alert")
+    expect(notice).to_contain_text("This file cannot be searched with")
+    expect(notice).to_contain_text("not a picture of a known format")
+    expect(page.locator("#no-results")).to_be_visible()
+    upload(page, b"x" * 300_000, "large.png")
+    expect(notice).to_contain_text("large.png has 0.3 MB; the service takes at most 0.2 MB")
+    upload(page, png(drawn("bar", 2)))
+    expect(page.locator("#walk-list .tile").first).to_have_attribute("data-key", "bar/02.png")
+    expect(notice).to_be_hidden()
+    page.close()
+
+
+def test_everything_can_be_done_by_keyboard(page: Page, url: str) -> None:
+    page.goto(url)
+    expect(page.locator("#mosaic .tile")).to_have_count(40)
+    page.keyboard.press("Tab")
+    expect(page.locator(".skip")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#main")).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("tab", name="Browse")).to_be_focused()
+    outline = "getComputedStyle(document.activeElement).outlineStyle"
+    assert page.evaluate(outline) == "solid"
+    for _ in range(3):
+        page.keyboard.press("Tab")
+    expect(page.locator("#mosaic .tile").first).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#walk-list .tile")).to_have_count(20)
+    page.locator("#walk-list .tile").nth(2).focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#why .chain .link").first).to_be_visible()
+    expect(page.locator("#why")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator("#why")).to_be_hidden()
+    expect(page.locator("#walk-list .tile").nth(2)).to_be_focused()
+    page.get_by_role("tab", name="Results").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("tab", name="Map")).to_be_focused()
+    expect(page.locator("#map-switch")).to_be_enabled(timeout=60_000)
+    page.locator("#canvas").focus()
+    page.keyboard.press("+")
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator("#map-spoken")).to_contain_text("In the middle:")
+    middle = page.locator("#map-spoken").inner_text().removeprefix("In the middle: ")
+    with page.expect_request("**/api/search") as waiting:
+        page.keyboard.press("Enter")
+    assert waiting.value.post_data_json["key"].endswith(middle)
+
+
+def test_the_theme_is_switched_and_remembered(page: Page, url: str) -> None:
+    page.goto(url)
+    paper = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(paper)
+    page.click("#theme")
+    dark = page.evaluate(paper)
+    assert light != dark
+    page.reload()
+    assert page.evaluate(paper) == dark
+    page.emulate_media(color_scheme="light")
+    page.click("#theme")
+    assert page.evaluate(paper) == light
+
+
+def test_a_phone_shows_everything_without_scrolling_sideways(browser: Browser, url: str) -> None:
+    phone = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
+    sideways = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+    with watched_page(browser, **phone) as page:
+        page.goto(url)
+        expect(page.locator("#mosaic .tile")).to_have_count(40)
+        assert not page.evaluate(sideways)
+        page.locator("#mosaic .tile").first.tap()
+        expect(page.locator("#walk-list .tile")).to_have_count(20)
+        assert not page.evaluate(sideways)
+        page.locator("#walk-list .tile").nth(3).tap()
+        expect(page.locator("#why .hop").first).to_be_visible()
+        assert not page.evaluate(sideways)
+        page.get_by_role("button", name="Close the explanation").tap()
+        page.locator("#more summary").tap()
+        page.get_by_role("tab", name="Map").tap()
+        expect(page.locator("#map-switch")).to_be_enabled(timeout=60_000)
+        assert not page.evaluate(sideways)
+        page.goto(f"{url}/docs")
+        expect(page.locator(".operation")).not_to_have_count(0)
+        page.locator(".operation summary").first.tap()
+        assert not page.evaluate(sideways)
+
+
+def test_items_without_pictures_are_tiles_with_their_keys_as_plain_text(
+    page: Page, vectors_index: Path
+) -> None:
+    with running_service(vectors_index) as (said, _):
+        page.goto(said["url"])
+        expect(page.locator("#collection")).to_have_text("vectors · 40 items")
+        hostile = page.locator("#mosaic .tile", has_text="<img src=x onerror=alert(1)>")
+        expect(hostile).to_have_count(1)
+        hostile.click()
+        expect(page.locator("#walk-list .tile")).to_have_count(20)
+        expect(page.locator("#walk-list .face .name").first).to_contain_text("item ")
+        page.locator("#walk-list .tile").first.click()
+        expect(page.locator("#why .link")).not_to_have_count(0)
+        assert page.locator("img[src=x]").count() == 0

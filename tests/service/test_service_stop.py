@@ -1,0 +1,65 @@
+"""The command: how it begins, what it says, and that it lets running requests finish when told to stop."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import time
+import urllib.request
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from service_samples import running_service
+
+from foldwalk.cli import main
+
+BODY = json.dumps({"key": "ring/05.png", "top": 3}).encode()
+
+
+def test_a_request_under_way_is_answered_before_the_end(pictures_index: Path) -> None:
+    with running_service(pictures_index, "--writes") as (said, process):
+        assert len(said["token"]) >= 32  # made, since none was given
+        host = urlsplit(said["url"]).netloc
+        assert host.startswith("127.0.0.1:")
+        connection = http.client.HTTPConnection(host, timeout=30)
+        connection.putrequest("POST", "/api/search")
+        connection.putheader("Content-Type", "application/json")
+        connection.putheader("Content-Length", str(len(BODY)))
+        connection.endheaders(BODY[:5])
+        time.sleep(0.3)
+        process.terminate()
+        time.sleep(0.7)
+        assert process.poll() is None  # it waits for the rest
+        with pytest.raises(OSError, match=r"refused|reset|timed out"):
+            urllib.request.urlopen(f"{said['url']}/api/health", timeout=5)
+        connection.send(BODY[5:])
+        answer = connection.getresponse()
+        assert answer.status == 200
+        assert len(json.loads(answer.read())["hits"]) == 3
+        connection.close()
+        assert process.wait(timeout=30) in (0, -15)
+
+
+def test_bad_arguments_are_one_line_and_exit_2(
+    pictures_index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    index = str(pictures_index)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        cases = {
+            (str(tmp_path / "no.fold"),): "no.fold",
+            (index, "--port", port): f"127.0.0.1:{port} cannot be listened at",
+            (index, "--host", "no.such.host.invalid"): "cannot be listened at",
+            (index, "--method", "cass"): "there is no method 'cass'",
+            (index, "--methods", "plain,cass"): "there is no method 'cass'",
+            (index, "--token", "short"): "token",
+            (index, "--port", "70000"): "--port",
+        }
+        for arguments, words in cases.items():
+            assert main._exit_code(["serve", *arguments]) == 2
+            said = capsys.readouterr()
+            assert said.out == ""
+            assert said.err.count("\n") == 1
+            assert words in said.err

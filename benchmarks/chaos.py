@@ -28,7 +28,7 @@ import numpy as np
 from broken_pictures import write_broken, write_good
 from chaos_looks import PROCESSES, compile_once, in_process, look, vectors_of
 from chaos_readers import run_readers
-from foldwalk.index import Index, pictures
+from foldwalk.index import AddReport, Index, pictures
 from harness import save
 
 PICTURES, MANY_PICTURES, BATCH = 60, 320, 16
@@ -151,6 +151,14 @@ def kill_once(
 def index_photos(path: Path, photos: Path, report: Connection) -> None:
     """What ``foldwalk index`` does: make the index or go on with it, and add the pictures."""
     pictures.COMMIT_EVERY = pictures.BATCH = BATCH
+    store = pictures.store
+
+    def reported(*args: Any) -> AddReport:
+        stored = store(*args)
+        report.send("commit")
+        return stored
+
+    pictures.store = reported
     report.send("ready")
     index = Index.open(path) if path.exists() else Index.create(path, backbone="pixels")
     index.add_images(photos)
@@ -174,8 +182,10 @@ def run_index_kills(count: int, folder: Path, seed: int = 0) -> dict[str, Any]:
         process = PROCESSES.Process(target=index_photos, args=(path, photos, sender))
         process.start()
         sender.close()
-        receiver.recv()
-        receiver.poll(float(rng.uniform(0, 0.6)))
+        for _ in range(int(rng.integers(1, 8))):  # "ready", then commits
+            if receiver.recv() == "done":
+                break
+        time.sleep(float(rng.uniform(0, 0.05)))
         os.kill(process.pid or 0, signal.SIGKILL)
         process.join()
         receiver.close()

@@ -110,10 +110,11 @@ def test_the_map_is_drawn_once_and_again_after_a_change(open_client, own_index: 
 def test_a_drawing_that_fails_is_said_and_not_tried_for_ever(tmp_path: Path) -> None:
     async def ask() -> None:
         job = MapJob(tmp_path / "no.fold", tmp_path, "cas", 100)
+        job._command = ("-c", "raise SystemExit('out of ink')")
         while (answer := await job.newest(3)).state == "drawing":
             await asyncio.sleep(0.1)
         assert answer.state == "failed"
-        assert "could not be drawn" in answer.error
+        assert answer.error == "the map could not be drawn (out of ink)."
         assert (await job.newest(3)).state == "failed"
         await job.close()
 

@@ -14,6 +14,7 @@ import pytest
 from service_samples import running_service
 
 from foldwalk.cli import main
+from foldwalk.service.run import _listening
 
 BODY = json.dumps({"key": "ring/05.png", "top": 3}).encode()
 
@@ -40,6 +41,11 @@ def test_a_request_under_way_is_answered_before_the_end(pictures_index: Path) ->
         assert len(json.loads(answer.read())["hits"]) == 3
         connection.close()
         assert process.wait(timeout=30) in (0, -15)
+
+
+def test_answers_are_sent_without_waiting_for_acknowledgements() -> None:
+    with _listening("127.0.0.1", 0) as listening:
+        assert listening.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_bad_arguments_are_one_line_and_exit_2(

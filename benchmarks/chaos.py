@@ -144,8 +144,8 @@ def kill_once(
             messages.append(receiver.recv())
     receiver.close()
     done = [(kind, keys) for word, kind, keys in messages if word == "done"]
-    last = messages[-1]
-    return done, (last[1], last[2]) if last[0] == "begin" else None
+    word, kind, keys = messages[-1]
+    return done, (kind, keys) if word == "begin" else None
 
 
 def index_photos(path: Path, photos: Path, report: Connection) -> None:

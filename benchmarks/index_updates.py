@@ -64,7 +64,7 @@ def measure(n: int, dim: int) -> dict[str, Any]:
         row["rounds"] = ROUNDS
         row["drift"], row["recall"] = round(told.drift, 4), round(told.recall, 4)
         row["reason"] = told.reason
-        with Index.create(folder / "b.fold", backbone=None) as fresh:
+        with Index.create(Path(folder, "b.fold"), backbone=None) as fresh:
             fresh.add_vectors(index.vectors(), index.keys())
             same = index.neighbors().ids == fresh.neighbors().ids
             row["graph_rows_equal"] = round(float(same.all(axis=1).mean()), 4)

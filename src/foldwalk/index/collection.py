@@ -233,8 +233,6 @@ class Index:
             self._backbone = pictures.load_backbone(self._backbone, self._catalog.state())
             return self._backbone
 
-    # ------------------------------------------------------------------------------------------------------
-
     def _latest(self) -> View:
         self.refresh()
         return self._view

@@ -43,6 +43,7 @@ class Engine:
         self._writes = Gate("write", 1, settings.waiting)
         self._limits = Limits(pixels=settings.pixels, bytes=settings.upload_bytes)
         self._ready: OrderedDict[str, None] = OrderedDict()
+        self._rehearsed = -1
         self._warming: asyncio.Task[None] | None = None
 
     # Search -----------------------------------------------------------------------------------------------
@@ -76,8 +77,10 @@ class Engine:
         )
 
     def _picture(self, content: bytes) -> Image.Image:
+        # The size that the index reads files at, so that an upload gets the vector its file would have.
+        short_side = self.index.backbone().short_side
         try:
-            return load_picture(content, self._limits)
+            return load_picture(content, self._limits, short_side)
         except Unreadable as error:
             raise BadInput(f"the file cannot be used: {error}") from None
 
@@ -114,10 +117,10 @@ class Engine:
         return self._warming is None or self._warming.done()
 
     async def _warm_up(self) -> None:
-        if not len(self.index):
-            return
         try:
-            await self._fits.run(self._rehearse, self.index.keys()[0])
+            while len(self.index) and self._rehearsed != (version := self.index.version):
+                await self._fits.run(self._rehearse, self.index.keys()[0])
+                self._rehearsed = version  # what changed meanwhile has its turn next
         except FoldwalkError as error:
             _log.warning("warm-up: %s", error)
 

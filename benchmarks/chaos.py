@@ -11,9 +11,7 @@ is the one that belongs to its key, and verify finds nothing. The next child goe
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
-import signal
 import tempfile
 import time
 from collections import Counter
@@ -137,7 +135,7 @@ def kill_once(
     while sum(word == "done" for word, *_ in messages) < changes_first:
         messages.append(receiver.recv())
     time.sleep(delay)
-    os.kill(process.pid or 0, signal.SIGKILL)
+    process.kill()
     process.join()
     with suppress(EOFError):
         while receiver.poll(0):
@@ -186,7 +184,7 @@ def run_index_kills(count: int, folder: Path, seed: int = 0) -> dict[str, Any]:
             if receiver.recv() == "done":
                 break
         time.sleep(float(rng.uniform(0, 0.05)))
-        os.kill(process.pid or 0, signal.SIGKILL)
+        process.kill()
         process.join()
         receiver.close()
         keys: list[str] = []

@@ -137,9 +137,10 @@ def test_a_change_makes_the_default_method_fit_again(open_client, own_index: Pat
     token = "a-token-for-the-tests"
     client = open_client(own_index, token=token)
     wait_until_warm(client)
-    ready = set(client.app.state.engine._ready)
-    client.delete("/api/items", params={"key": "bar/00.png"}, headers={"Authorization": f"Bearer {token}"})
+    engine = client.app.state.engine
+    for number in range(3):  # changes that come while the fit of the last one is under way count too
+        headers = {"Authorization": f"Bearer {token}"}
+        client.delete("/api/items", params={"key": f"bar/0{number}.png"}, headers=headers)
     wait_until_warm(client)
-    assert "cas" in client.app.state.engine.index.info().methods_fitted
-    assert search(client, top=46).status_code == 200
-    assert set(client.app.state.engine._ready) - ready
+    assert "cas" in engine.index.info().methods_fitted
+    assert engine._rehearsed == engine.index.version

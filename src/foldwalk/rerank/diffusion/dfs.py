@@ -13,11 +13,15 @@ too. The query never joins the graph, so `rerank` equals `fit` and `rank`.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy.typing as npt
 from pydantic import Field
+from scipy import sparse
 
+from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.ranking import Ranking
-from foldwalk.core.types import IntArray
+from foldwalk.core.types import Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.graph import as_rows, cosine_power, knn_affinity, normalise
 from foldwalk.rerank.base import Reranker
@@ -42,22 +46,26 @@ class DFS(Reranker):
     family = "diffusion"
     paper = "Iscen et al., Efficient diffusion on region manifolds, CVPR 2017"
     summary = "diffusion on the mutual nearest-neighbour graph, started at the query's neighbours"
-    Parameters = DFSParams
+    Parameters: ClassVar[type[Params]] = DFSParams
 
     def _prepare(self) -> None:
         neighbors = self.neighbors(self.params.k - 1)
-        graph = knn_affinity(neighbors, cosine_power(neighbors, self.params.gamma), "mutual")
+        graph = knn_affinity(neighbors, self._affinity(neighbors), "mutual")
         self.transitions = normalise(graph, "symmetric").matrix
 
     def _walk_new(self, queries: Vectors, top: int) -> Reached:
         found = self.search(queries, self.params.k_query)
-        starts = as_rows(found, cosine_power(found, self.params.gamma), self.candidates)
-        return ranked_by_diffusion(self.transitions, starts, self.params, top, self.candidates, None)
+        return self._diffuse(as_rows(found, self._affinity(found), self.candidates), top, None)
 
     def _walk_rows(self, rows: IntArray, top: int) -> Reached:
         found = self.search_rows(rows, self.params.k_query)
-        starts = as_rows(found, cosine_power(found, self.params.gamma), len(self.vectors))
-        return ranked_by_diffusion(self.transitions, starts, self.params, top, self.candidates, rows)
+        return self._diffuse(as_rows(found, self._affinity(found), len(self.vectors)), top, rows)
+
+    def _affinity(self, neighbors: Neighbors) -> Float32Array:
+        return cosine_power(neighbors, self.params.gamma)
+
+    def _diffuse(self, starts: sparse.csr_array, top: int, own: IntArray | None) -> Reached:
+        return ranked_by_diffusion(self.transitions, starts, self.params, top, self.candidates, own)
 
     def rerank(self, queries: npt.ArrayLike, gallery: npt.ArrayLike, top: int = 100) -> Ranking:
         """The query stays outside the graph: the same as `fit(gallery)` and `rank(queries)`."""

@@ -117,12 +117,14 @@ class Engine:
         return self._warming is None or self._warming.done()
 
     async def _warm_up(self) -> None:
-        try:
-            while len(self.index) and self._rehearsed != (version := self.index.version):
-                await self._fits.run(self._rehearse, self.index.keys()[0])
+        while self._rehearsed != (version := self.index.version) and (keys := self.index.keys()):
+            try:
+                await self._fits.run(self._rehearse, keys[0])
                 self._rehearsed = version  # what changed meanwhile has its turn next
-        except FoldwalkError as error:
-            _log.warning("warm-up: %s", error)
+            except FoldwalkError as error:
+                if self.index.version == version:  # else the item was removed meanwhile: with another
+                    _log.warning("warm-up: %s", error)
+                    return
 
     def _rehearse(self, key: str) -> None:
         queries: list[Any] = [Key(key), self.index.vector(key)]

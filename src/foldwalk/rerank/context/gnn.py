@@ -1,0 +1,116 @@
+"""Re-ranking as a graph network without weights: neighbourhood rows spread over the nearest items, twice.
+
+X. Zhang, M. Jiang, Z. Zheng, X. Tan, E. Ding and Y. Yang, "Understanding image retrieval re-ranking: a
+graph neural network perspective", 2020. Each item starts as the row that marks its k1 nearest, itself
+counted, and every layer makes rows symmetric, adds up those of the k2 nearest, itself counted, and scales
+to length one:
+
+    A_i(j) = 1 where j is among the k1 nearest of i
+    A <- A + A^T
+    h_i <- h_i + sum over j of the k2 nearest of  max(s_ij, 0)^alpha h_j,   h_i / |h_i|
+
+two layers, rows of A as the first h, alpha = 2; the score is the dot product of two final rows. An item is
+its own nearest with s = 1, so its own row counts twice, as in the authors' program. Their values for
+Market-1501 are k1 = 26 and k2 = 7.
+
+Rows grow with every layer, so each keeps its `keep` largest entries; `dense=True` keeps them all, for at
+most 5,000 items. With 256 entries the first fifty were the same to .999 and mAP within .03 on the synthetic
+sets of 1,000 and 2,000 items; with 64 entries .962 and .5.
+
+An unseen query is nobody's neighbour yet. In the first layer an item j counts twice in its row where each
+is among the nearest of the other, as A + A^T would have it; in the second, its column is taken to equal its
+row.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from pydantic import Field
+from scipy import sparse
+
+from foldwalk.core.errors import BadInput
+from foldwalk.core.neighbors import Neighbors
+from foldwalk.core.types import AnyArray, IntArray
+from foldwalk.core.vectors import Vectors
+from foldwalk.graph import as_rows, cosine_power, radius
+from foldwalk.rerank.base import Reranker
+from foldwalk.rerank.context.compare import compare_rows
+from foldwalk.rerank.order import Reached
+from foldwalk.rerank.params import Params, neighborhood
+from foldwalk.rerank.registry import register
+from foldwalk.rerank.sparse_state import flatten, unflatten
+from foldwalk.walk import InvertedList, multiply_capped, scale_rows
+
+DENSE_LIMIT = 5_000
+
+
+class GNNParams(Params):
+    k1: int = neighborhood(26, "nearest items that an item's first row marks, itself counted", low=2)
+    k2: int = neighborhood(7, "nearest items whose rows are added up in a layer, itself counted")
+    alpha: float = Field(2.0, ge=0, le=100, description="power of the similarity that weighs a row")
+    keep: int = Field(256, ge=1, le=100_000, description="largest entries that a row keeps after a layer")
+    dense: bool = Field(False, description="keep all entries of every row, for at most 5,000 items")
+
+
+@register
+class GNN(Reranker):
+    name = "gnn"
+    family = "context"
+    paper = "Zhang et al., Understanding image retrieval re-ranking: a graph neural network perspective, 2020"
+    summary = "rows of neighbours spread over the nearest items in two layers, then are compared"
+    Parameters = GNNParams
+
+    def _prepare(self) -> None:
+        n = len(self.vectors)
+        if self.params.dense and n > DENSE_LIMIT:
+            raise BadInput(
+                f"gnn: dense=True holds rows of n entries and is refused above {DENSE_LIMIT} items; use keep."
+            )
+        neighbors = self.neighbors(self._width)
+        marks = sparse.csr_array(self._marks(neighbors) + sparse.eye_array(n, dtype=np.float32))
+        self.first = sparse.csr_array(marks + marks.T)
+        spread = self._layer(neighbors, self.first, self.first)
+        self.second = sparse.csr_array(spread + spread.T)
+        self.final = self._layer(neighbors, self.second, self.second)
+        self._look_up(neighbors)
+
+    def _walk_new(self, queries: Vectors, top: int) -> Reached:
+        found = self.search(queries, self._width)
+        mutual = found.similarities >= self.radius[found.ids]
+        spread = self._layer(found, self._marks(found, 1 + mutual), self.first)
+        final = self._layer(found, 2 * spread, self.second)
+        return compare_rows(self.lists, final, "product", top, self.candidates, None)
+
+    def _walk_rows(self, rows: IntArray, top: int) -> Reached:
+        return compare_rows(self.lists, self.final[rows], "product", top, self.candidates, rows)
+
+    def _state(self) -> dict[str, AnyArray]:
+        return flatten({"first": self.first, "second": self.second, "final": self.final})
+
+    def _restore(self, state: dict[str, AnyArray]) -> None:
+        self.first, self.second, self.final = unflatten(state).values()
+        self._look_up(self.neighbors(self._width))
+
+    def _look_up(self, neighbors: Neighbors) -> None:
+        self.radius = radius(neighbors, self.params.k1 - 1)
+        self.lists = InvertedList(self.final[: self.candidates])
+
+    @property
+    def _width(self) -> int:
+        return int(max(self.params.k1 - 1, self.params.k2 - 1))
+
+    def _marks(self, found: Neighbors, values: AnyArray | None = None) -> sparse.csr_array:
+        """The first row without the item itself: ones, or the values given, for the k1 - 1 nearest."""
+        marks = np.ones(found.ids.shape, np.float32) if values is None else values.astype(np.float32)
+        marks[:, self.params.k1 - 1 :] = 0
+        return as_rows(found, marks, len(self.vectors))
+
+    def _layer(self, found: Neighbors, own: sparse.csr_array, rows: sparse.csr_array) -> sparse.csr_array:
+        """h after one layer: twice the own row and the weighed rows of the k2 - 1 nearest, scaled."""
+        weights = cosine_power(found, self.params.alpha)
+        weights[:, self.params.k2 - 1 :] = 0
+        around = as_rows(found, weights, rows.shape[0])
+        twice = sparse.diags_array(np.full(own.shape[0], 2, np.float32))
+        left = sparse.hstack([twice, around], format="csr")
+        cap = rows.shape[1] if self.params.dense else self.params.keep
+        return scale_rows(multiply_capped(left, sparse.vstack([own, rows], format="csr"), cap), "l2")

@@ -1,0 +1,236 @@
+"""Log-based hypergraph of ranking references: every item spans a hyperedge of neighbours of neighbours.
+
+D. C. G. Pedronette, L. P. Valem, J. Almeida and R. da S. Torres, "Multimedia retrieval through unsupervised
+hypergraph-based manifold ranking", IEEE TIP 2019. Lists are put in an order of ranks given both ways
+(`ranked_lists.py`, "sum"). Then, with the item itself at place 1 of its list, for the first k:
+
+    W_i(j) = 1 - log_k(place of j for i)                            weight of a place
+    H = I + W W                                                     hyperedges, one a row
+    w(e) = sum of the k largest of H_e                              confidence of a hyperedge
+    C = H^T diag(w) H                                               Cartesian product of hyperedges
+    F(i, j) = (1 + C(i, j)) (H H^T)(i, j) (H H)(j, i)               similarity of hyperedges, both ways
+
+Lists are sorted by F, and it is all done once more: `rounds`, in all. k = 18 and two rounds are the values
+of the authors' program. The 1 and the last factor are the program's. The score is log(1 + F), which is in
+the order of F and keeps to a scale.
+
+F is worked out for every pair that its factors reach, H and F are exact. The program multiplies only within
+the first L = 400 places and mixes what C alone says about pairs outside into the same list. Where L is the
+whole set the first fifty are the same (orl, 1.000); elsewhere they differ and ours gains: syn1000 .89 of
+them and mAP 71.6 against 70.6, grocery .90 and 62.6 against 60.1.
+
+An unseen query gets a list by the same normalisation, and a place in an item's list where it scores enough
+for the first k there; it spans a hyperedge and is part of others, and nobody else's place changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit, prange
+from pydantic import Field
+from scipy import sparse
+
+from foldwalk.core.progress import task
+from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray, Scalar
+from foldwalk.core.vectors import Vectors
+from foldwalk.rerank.base import Reranker
+from foldwalk.rerank.context.ranked_lists import (
+    RankedLists,
+    as_sparse,
+    lists_from_scores,
+    lists_of_new,
+    normalise_ranks,
+)
+from foldwalk.rerank.order import Reached
+from foldwalk.rerank.params import Params, neighborhood
+from foldwalk.rerank.registry import register
+from foldwalk.walk.csr import parts
+from foldwalk.walk.rows import CHUNKS, keep_largest, pack, scatter
+
+BLOCK = 4096
+
+
+class LHRRParams(Params):
+    k: int = neighborhood(18, "head of a list that makes up a hyperedge, the item itself counted", low=2)
+    rounds: int = Field(2, ge=1, le=20, description="how often lists are sorted by the hypergraph")
+    depth: int = neighborhood(400, "length to which lists are followed, the item itself counted", low=2)
+
+
+@dataclass(frozen=True, eq=False)
+class Hypergraph:
+    """One round: the lists it was made of, W with its diagonal, H, its transpose, and w."""
+
+    lists: RankedLists
+    weights: sparse.csr_array
+    edges: sparse.csr_array
+    members: sparse.csr_array
+    confidence: Float32Array
+
+
+@dataclass(frozen=True, eq=False)
+class Incidence:
+    """Rows of H, rows of H^T and w of the queries; `itself`: H(q, q), where q has no row of its own."""
+
+    edges: sparse.csr_array
+    members: sparse.csr_array
+    confidence: Float32Array
+    itself: Float32Array | None
+
+
+@register
+class LHRR(Reranker):
+    name = "lhrr"
+    family = "context"
+    paper = "Pedronette et al., Multimedia retrieval through hypergraph-based manifold ranking, TIP 2019"
+    summary = "items are alike when the hyperedges spanned by their neighbours' lists are alike"
+    Parameters = LHRRParams
+
+    def _prepare(self) -> None:
+        k = self.params.k
+        self.nearest = self.neighbors(max(self.params.depth, k) - 1)
+        self.place_weights = (1 - np.log(np.arange(2, k + 1)) / np.log(k)).astype(np.float32)
+        lists = normalise_ranks(self.nearest.ids, "sum").first(k - 1)
+        self.rounds = [self._hypergraph(lists)]
+        everyone = np.arange(len(self.vectors))
+        for _ in range(self.params.rounds - 1):
+            graph = self.rounds[-1]
+            scores = self._similarity(self._rows(graph, everyone), graph, 2 * k)
+            lists = self._sorted(scores, lists, self.vectors, everyone)
+            self.rounds.append(self._hypergraph(lists))
+
+    def _walk_new(self, queries: Vectors, top: int) -> Reached:
+        found = self.search(queries, max(self.params.depth, self.params.k) - 1)
+        lists = lists_of_new(self.nearest, found)
+        for graph in self.rounds:
+            scores = self._similarity(self._join(lists, graph), graph, max(top, found.k) + 1)
+            lists = self._sorted(scores, lists, queries, None)
+        return Reached.from_sparse(scores, top, self.candidates, None)
+
+    def _walk_rows(self, rows: IntArray, top: int) -> Reached:
+        graph = self.rounds[-1]
+        reached = []
+        with task("comparing hyperedges", len(rows)) as advance:
+            for first in range(0, len(rows), BLOCK):
+                part = rows[first : first + BLOCK]
+                # Room for the item itself and for other queries, which are not answered.
+                room = top + 1 + len(self.vectors) - self.candidates
+                scores = self._similarity(self._rows(graph, part), graph, room)
+                reached.append(Reached.from_sparse(scores, top, self.candidates, part))
+                advance(len(part))
+        return Reached.join(reached)
+
+    def _hypergraph(self, lists: RankedLists) -> Hypergraph:
+        n = len(self.vectors)
+        itself = sparse.eye_array(n, format="csr", dtype=np.float32)
+        weights = sparse.csr_array(lists.rows(self.place_weights, n) + itself)
+        edges = sparse.csr_array(weights @ weights + itself)
+        confidence = _sum_of_largest(*parts(edges), self.params.k)
+        return Hypergraph(lists, weights, edges, sparse.csr_array(edges.T), confidence)
+
+    def _rows(self, graph: Hypergraph, rows: IntArray) -> Incidence:
+        return Incidence(graph.edges[rows], graph.members[rows], graph.confidence, None)
+
+    def _join(self, lists: RankedLists, graph: Hypergraph) -> Incidence:
+        """Unseen queries: their own hyperedges, and those of items that would list them."""
+        n = len(self.vectors)
+        own = lists.first(self.params.k - 1).rows(self.place_weights, n)
+        places = graph.lists.places_of(lists.ids, lists.values)
+        named = (lists.values > 0) & (places > 0) & (places < self.params.k)
+        weights = np.where(named, np.append(0, self.place_weights)[np.where(named, places, 0)], 0)
+        by = as_sparse(lists.ids, weights, n)
+        itself = (2 + own.multiply(by).sum(axis=1)).astype(np.float32)
+        edges = sparse.csr_array(own + own @ graph.weights)
+        whole = sparse.hstack([edges, itself[:, None]], format="csr")
+        confidence = _sum_of_largest(*parts(whole), self.params.k)
+        members = sparse.csr_array(by + by @ graph.weights.T)
+        return Incidence(edges, members, confidence, itself)
+
+    def _similarity(self, queries: Incidence, graph: Hypergraph, cap: int) -> sparse.csr_array:
+        """log(1 + F) of each query, the `cap` largest."""
+        edges, members, confidence = queries.edges, queries.members, graph.confidence
+        all_edges, all_members = graph.edges, graph.members
+        if queries.itself is not None:
+            # The query's own hyperedge is one more row, and its own column one more factor.
+            itself = sparse.diags_array(queries.itself)
+            all_edges = sparse.vstack([all_edges, edges], format="csr")
+            all_members = sparse.vstack([all_members, members], format="csr")
+            edges = sparse.hstack([edges, itself], format="csr")
+            members = sparse.hstack([members, itself], format="csr")
+            confidence = np.concatenate([confidence, queries.confidence])
+        weighed = sparse.csr_array(
+            (members.data * confidence[members.indices], members.indices, members.indptr)
+        )
+        count, columns = edges.shape[0], graph.edges.shape[1]
+        cap = min(cap, columns)
+        ids, values = np.empty((count, cap), np.int32), np.empty((count, cap), np.float32)
+        sizes = np.zeros(count, np.int64)
+        _multiply_similarities(
+            parts(weighed), parts(edges), parts(members), parts(all_edges), parts(all_members),
+            columns, cap, ids, values, sizes,
+        )  # fmt: skip
+        return pack(ids, values, sizes, columns)
+
+    def _sorted(
+        self, scores: sparse.csr_array, before: RankedLists, queries: Vectors, own: IntArray | None
+    ) -> RankedLists:
+        cosine = self.params.metric == "cosine"
+        return lists_from_scores(scores, before, queries, self.vectors, cosine, own)
+
+
+@njit(cache=True, parallel=True)
+def _sum_of_largest(indptr: IntArray, _indices: Int32Array, data: Float32Array, k: int) -> AnyArray:
+    sums = np.empty(indptr.shape[0] - 1, np.float32)
+    for row in prange(indptr.shape[0] - 1):
+        sums[row] = np.sort(data[indptr[row] : indptr[row + 1]])[::-1][:k].sum()
+    return sums
+
+
+@njit()
+def _row_times(left: Scalar, row: Scalar, right: Scalar, sums: Float32Array, touched: Int32Array) -> Scalar:
+    """sums += one row of left times right; returns how many columns were touched."""
+    count = 0
+    for entry in range(left[0][row], left[0][row + 1]):
+        begin, end = right[0][left[1][entry]], right[0][left[1][entry] + 1]
+        count = scatter(right[1], right[2], begin, end, left[2][entry], sums, touched, count)
+    return count
+
+
+@njit(cache=True, parallel=True)
+def _multiply_similarities(
+    weighed: Scalar,
+    edges: Scalar,
+    members: Scalar,
+    all_edges: Scalar,
+    all_members: Scalar,
+    columns: int,
+    cap: int,
+    out_ids: Int32Array,
+    out_values: Float32Array,
+    sizes: IntArray,
+) -> None:
+    """log(1 + (1 + C) (H H^T) (H H)^T), row by row, over the columns that both similarities reach."""
+    n = edges[0].shape[0] - 1
+    for chunk in prange(CHUNKS):
+        first, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
+        if first == last:
+            continue
+        product, alike = np.zeros(columns, np.float32), np.zeros(columns, np.float32)
+        final = np.zeros(columns, np.float32)
+        of_product, of_alike = np.empty(columns + 1, np.int32), np.empty(columns + 1, np.int32)
+        of_final = np.empty(columns + 1, np.int32)
+        for row in range(first, last):
+            products = _row_times(weighed, row, all_edges, product, of_product)
+            likes = _row_times(edges, row, all_members, alike, of_alike)
+            count = _row_times(members, row, all_members, final, of_final)
+            for t in range(count):
+                item = of_final[t]
+                final[item] = np.log1p((1 + product[item]) * alike[item] * final[item])
+            sizes[row] = keep_largest(
+                final, of_final, count, cap, np.float32(0), out_ids[row], out_values[row]
+            )
+            for t in range(products):
+                product[of_product[t]] = 0
+            for t in range(likes):
+                alike[of_alike[t]] = 0

@@ -1,0 +1,184 @@
+"""Lists of neighbours ordered by ranks given both ways: what the methods of ranking references share.
+
+An item stands at place 0 of its own list, its nearest at place 1. Lists are followed to `depth` places, the
+item itself counted. Rank normalisation orders the list of i by what i and j think of each other,
+
+    "sum"   (depth - place of j for i) + (depth - place of i for j)
+    "min"   the smaller of the two,
+
+where who is not in a list adds nothing; ties keep the order the list had. The value is the same for both
+sides, so an unseen query's place in a stored list follows from the values stored there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numba import njit, prange
+from scipy import sparse
+
+from foldwalk.core.neighbors import Neighbors
+from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray
+from foldwalk.core.vectors import Vectors
+from foldwalk.neighbors.similarity import pair_similarities
+from foldwalk.rerank.order import Reached
+from foldwalk.walk.csr import parts
+
+Combination = Literal["sum", "min"]
+
+
+@dataclass(frozen=True, eq=False)
+class RankedLists:
+    """Row i lists others, best first, with the values that order them; rows end in ids of -1, value -inf."""
+
+    ids: Int32Array
+    values: Float32Array
+
+    def first(self, k: int) -> RankedLists:
+        return RankedLists(np.ascontiguousarray(self.ids[:, :k]), np.ascontiguousarray(self.values[:, :k]))
+
+    def places_of(self, ids: Int32Array, values: Float32Array) -> Int32Array:
+        """The place that each row's owner would get in the lists of `ids` with these values; 0: no id."""
+        return _places(self.values, ids, values)
+
+    def rows(self, weights: Float32Array, columns: int) -> sparse.csr_array:
+        """The lists as sparse rows with the weights of their places."""
+        return as_sparse(self.ids, np.broadcast_to(weights[: self.ids.shape[1]], self.ids.shape), columns)
+
+
+def as_sparse(ids: Int32Array, weights: AnyArray, columns: int) -> sparse.csr_array:
+    """Sparse rows with sorted columns; ids of -1 and weights of zero are left out."""
+    keep = (ids >= 0) & (weights > 0)
+    indptr = np.zeros(len(ids) + 1, np.int64)
+    np.cumsum(keep.sum(axis=1), out=indptr[1:])
+    rows = sparse.csr_array((weights[keep].astype(np.float32), ids[keep], indptr), shape=(len(ids), columns))
+    rows.sort_indices()
+    return rows
+
+
+def normalise_ranks(ids: Int32Array, combine: Combination) -> RankedLists:
+    """The lists of all items, ordered by ranks both ways."""
+    count, width = ids.shape
+    places = np.broadcast_to(np.arange(1, width + 1, dtype=np.float32), ids.shape)
+    holders = as_sparse(ids, places, count).T.tocsr()
+    out = np.full_like(ids, -1)
+    values = np.full(ids.shape, -np.inf, np.float32)
+    _normalise(ids, *parts(holders), combine == "min", out, values)
+    return RankedLists(out, values)
+
+
+def normalise_new(ids: Int32Array, places: Int32Array, combine: Combination, depth: int) -> RankedLists:
+    """The lists of unseen queries, given the places they would get in the lists of those they name."""
+    own = np.broadcast_to(depth - 1 - np.arange(ids.shape[1]), ids.shape)
+    other = np.maximum(depth - places, 0)
+    if combine == "sum":
+        values = own + other
+    else:
+        values = np.where(other > 0, np.minimum(own, other), own)
+    known: Float32Array = np.where(ids >= 0, values, -np.inf).astype(np.float32)
+    order = np.argsort(-known, axis=1, kind="stable")
+    return RankedLists(np.take_along_axis(ids, order, 1), np.take_along_axis(known, order, 1))
+
+
+def lists_of_new(stored: Neighbors, found: Neighbors) -> RankedLists:
+    """The lists of unseen queries by "sum", from their neighbours and the lists of all items."""
+    places = RankedLists(stored.ids, stored.similarities).places_of(found.ids, found.similarities)
+    return normalise_new(found.ids, places, "sum", stored.k + 1)
+
+
+def lists_from_scores(
+    scores: sparse.csr_array,
+    before: RankedLists,
+    queries: Vectors,
+    items: Vectors,
+    cosine: bool,
+    own: IntArray | None,
+) -> RankedLists:
+    """Lists as long as before, best score first, ties by similarity: the order of the items is no matter.
+
+    Where fewer have a score, those follow that stood in the list before, with a value of zero.
+    """
+    k = before.ids.shape[1]
+    best = Reached.from_sparse(scores, max(k, min(2 * k, len(items))), len(items), own)
+    indptr = np.arange(len(best.ids) + 1) * best.ids.shape[1]
+    pairs = np.maximum(best.ids.ravel(), 0)
+    near = pair_similarities(queries.values, items.values, indptr, pairs, cosine).reshape(best.ids.shape)
+    values = np.where(best.ids >= 0, best.scores, np.float32(-np.inf))
+    order = np.lexsort((best.ids, -near, -values), axis=1)[:, :k]
+    lists = RankedLists(np.take_along_axis(best.ids, order, 1), np.take_along_axis(values, order, 1))
+    _fill(lists.ids, lists.values, before.ids)
+    return lists
+
+
+@njit(cache=True)
+def _fill(ids: Int32Array, values: Float32Array, before: Int32Array) -> None:
+    for row in range(ids.shape[0]):
+        size = 0
+        while size < ids.shape[1] and ids[row, size] >= 0:
+            size += 1
+        if size == ids.shape[1]:
+            continue
+        listed = set(ids[row, :size])
+        for item in before[row]:
+            if size < ids.shape[1] and item >= 0 and item not in listed:
+                ids[row, size], values[row, size] = item, 0
+                size += 1
+
+
+@njit(cache=True, parallel=True)
+def _normalise(
+    ids: Int32Array,
+    indptr: IntArray,
+    holders: Int32Array,
+    holders_place: Float32Array,
+    smaller: bool,
+    out: Int32Array,
+    values: Float32Array,
+) -> None:
+    count, width = ids.shape
+    depth = width + 1
+    chunks = 128
+    for chunk in prange(chunks):
+        first, last = chunk * count // chunks, (chunk + 1) * count // chunks
+        if first == last:
+            continue
+        other = np.zeros(count, np.int64)
+        key = np.empty(width, np.int64)
+        for row in range(first, last):
+            for entry in range(indptr[row], indptr[row + 1]):
+                other[holders[entry]] = depth - int(holders_place[entry])
+            size = 0
+            while size < width and ids[row, size] >= 0:
+                own, back = depth - 1 - size, other[ids[row, size]]
+                value = own + back
+                if smaller:
+                    value = min(own, back) if back > 0 else own
+                key[size] = -(value * depth + own)
+                size += 1
+            order = np.argsort(key[:size])
+            for place in range(size):
+                out[row, place] = ids[row, order[place]]
+                values[row, place] = -key[order[place]] // depth
+            for entry in range(indptr[row], indptr[row + 1]):
+                other[holders[entry]] = 0
+
+
+@njit(cache=True, parallel=True)
+def _places(stored: Float32Array, ids: Int32Array, values: Float32Array) -> AnyArray:
+    places = np.zeros(ids.shape, np.int32)
+    for row in prange(ids.shape[0]):
+        for column in range(ids.shape[1]):
+            item = ids[row, column]
+            if item < 0:
+                continue
+            low, high = 0, stored.shape[1]
+            while low < high:
+                middle = (low + high) // 2
+                if stored[item, middle] > values[row, column]:
+                    low = middle + 1
+                else:
+                    high = middle
+            places[row, column] = low + 1
+    return places

@@ -14,6 +14,10 @@ is their dot product; `rank_self` does the same.
 The authors' program counts an item among its own k nearest, and so does k here; it takes k = 50 for large
 classes, 15 holds on small ones too. Entries that the truncated solver leaves below zero are dropped.
 `save` keeps the offline rows, so that loading costs no solving.
+
+The `keep` nearest of an item are never listed. Its walk visits few of them; whether a visited item is one of
+them, its similarity tells, compared with that of the `keep`-th. That radius is exact up to 20,000 items and
+comes from a sample beyond, so that the offline part grows with n, the k-NN graph aside.
 """
 
 from __future__ import annotations
@@ -24,9 +28,10 @@ from pydantic import Field
 from scipy import sparse
 
 from foldwalk.core.progress import task
-from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray, Scalar
+from foldwalk.core.types import AnyArray, Float32Array, Float64Array, Int32Array, IntArray, Scalar
 from foldwalk.core.vectors import Vectors
 from foldwalk.graph import as_rows, cosine_power, knn_affinity, normalise
+from foldwalk.neighbors.similarity import pair_similarity
 from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params, neighborhood
@@ -34,8 +39,12 @@ from foldwalk.rerank.registry import register
 from foldwalk.rerank.sparse_state import flatten, unflatten
 from foldwalk.walk import InvertedList, multiply_capped, scale_rows
 from foldwalk.walk.csr import parts
+from foldwalk.walk.rows import pack
+from foldwalk.walk.select import kth_largest
 
 BLOCK = 1024
+ROUNDING = np.float32(1e-6)
+UNKNOWN, OUTSIDE = -1, -2
 
 
 class EIRParams(Params):
@@ -87,29 +96,46 @@ class EIR(Reranker):
 
     def _offline_rows(self, transitions: sparse.csr_array) -> sparse.csr_array:
         n = len(self.vectors)
-        width = min(self.params.keep, self.candidates, n)
-        rows, columns, values = [], [], []
+        width = min(self.params.keep, self.candidates)
+        blocks = []
         with task("offline diffusion", n) as advance:
             for first in range(0, n, BLOCK):
                 items = np.arange(first, min(first + BLOCK, n))
-                members = items[:, None].astype(np.int32)
-                if width > 1:
-                    members = np.hstack([members, self._nearest_of(items, width - 1)])
-                solved = _solve_truncated(
-                    *parts(transitions), members,
-                    self.params.alpha, self.params.tolerance, self.params.max_iterations,
+                ids, values = (
+                    np.empty((len(items), width), np.int32),
+                    np.empty((len(items), width), np.float32),
+                )
+                sizes = np.zeros(len(items), np.int64)
+                _solve_truncated(
+                    *parts(transitions), self.vectors.values, self.params.metric == "cosine",
+                    items, self._radius(items, width),
+                    self.params.alpha, self.params.tolerance, self.params.max_iterations, ids, values, sizes,
                 )  # fmt: skip
-                positive = solved > 0
-                rows.append(np.repeat(items, positive.sum(axis=1)))
-                columns.append(members[positive])
-                values.append(solved[positive])
+                blocks.append(pack(ids, values, sizes, n))
                 advance(len(items))
-        entries = (np.concatenate(rows), np.concatenate(columns))
-        return sparse.csr_array((np.concatenate(values), entries), shape=(n, n))
+        return sparse.csr_array(sparse.vstack(blocks, format="csr"))
 
-    def _nearest_of(self, items: IntArray, k: int) -> Int32Array:
-        """The k nearest others among all fitted items, queries that joined them included."""
-        return self.everyone.search(Vectors(self.vectors.values[items]), k, items).ids
+    def _radius(self, items: IntArray, width: int) -> Float32Array:
+        """The similarity of each item to the last of its `width` nearest, itself counted."""
+        n, others = len(self.vectors), self.sample.values
+        if width >= n:
+            return np.full(len(items), -np.inf, np.float32)
+        rank = max(1, round(width * len(others) / n))
+        own = self.vectors.values[items]
+        scores = own @ others.T
+        if self.params.metric == "euclidean":
+            squared = (own**2).sum(axis=1)[:, None] + (others**2).sum(axis=1) - 2 * scores
+            scores = 1 / (1 + np.sqrt(np.maximum(squared, 0)))
+        return _kth_of_rows(scores, rank) - ROUNDING
+
+
+@njit(cache=True, parallel=True)
+def _kth_of_rows(scores: Float32Array, rank: int) -> Float32Array:
+    """The rank-th largest of each row, whose entries change places meanwhile."""
+    out = np.empty(scores.shape[0], np.float32)
+    for row in prange(scores.shape[0]):
+        out[row] = kth_largest(scores[row], scores.shape[1], rank)
+    return out
 
 
 @njit(cache=True, parallel=True)
@@ -117,67 +143,96 @@ def _solve_truncated(
     indptr: AnyArray,
     indices: AnyArray,
     data: AnyArray,
-    members: Int32Array,
+    vectors: Float32Array,
+    cosine: bool,
+    items: IntArray,
+    radius: Float32Array,
     alpha: Scalar,
     tolerance: Scalar,
     max_iterations: int,
-) -> Float32Array:
-    """(I - alpha S) f = e_0 on the sub-graph of each row's members, the first of which is the start."""
-    count, width = members.shape
-    solved = np.zeros((count, width), np.float32)
+    out_ids: Int32Array,
+    out_values: Float32Array,
+    sizes: IntArray,
+) -> None:
+    """(I - alpha S) f = e_i on the sub-graph of the items within i's radius; positive entries of f."""
+    count, width = out_ids.shape
     chunks = 32
     for chunk in prange(chunks):
-        place_of = np.full(indptr.shape[0] - 1, -1, np.int32)
+        place_of = np.full(indptr.shape[0] - 1, UNKNOWN, np.int32)
+        members, refused = np.empty(width, np.int32), np.empty(indptr.shape[0], np.int32)
+        x, r, p, q = np.empty(width), np.empty(width), np.empty(width), np.empty(width)
         for row in range(chunk * count // chunks, (chunk + 1) * count // chunks):
-            for place in range(width):
-                if members[row, place] >= 0:
-                    place_of[members[row, place]] = place
-            x, r, p, q = np.zeros(width), np.zeros(width), np.zeros(width), np.zeros(width)
-            # Only what the walk has reached is touched: places in the order they were reached.
-            reached = np.empty(width, np.int32)
-            known = np.zeros(width, np.bool_)
-            reached[0], known[0], size = 0, True, 1
-            r[0] = p[0] = 1.0
+            item = items[row]
+            members[0], place_of[item], size, refusals = item, 0, 1, 0
+            x[0], r[0], p[0], q[0] = 0.0, 1.0, 1.0, 0.0
             squared = 1.0
             for _ in range(max_iterations):
                 if squared <= tolerance * tolerance:
                     break
                 before = size
                 for a in range(before):
-                    q[reached[a]] = p[reached[a]]
-                for a in range(before):
-                    origin = reached[a]
-                    mass = alpha * p[origin]
-                    if mass == 0.0:
-                        continue
-                    item = members[row, origin]
-                    for edge in range(indptr[item], indptr[item + 1]):
-                        place = place_of[indices[edge]]
-                        if place >= 0:
-                            if not known[place]:
-                                known[place] = True
-                                reached[size] = place
+                    q[a] += p[a]
+                    mass = alpha * p[a]
+                    for edge in range(indptr[members[a]], indptr[members[a] + 1]):
+                        other = indices[edge]
+                        place = place_of[other]
+                        if place == UNKNOWN:
+                            near = pair_similarity(vectors[item], vectors[other], cosine) >= radius[row]
+                            if near and size < width:
+                                place = size
+                                members[place], x[place], r[place], p[place], q[place] = (
+                                    other,
+                                    0.0,
+                                    0.0,
+                                    0.0,
+                                    0.0,
+                                )
                                 size += 1
+                            else:
+                                place = OUTSIDE
+                                refused[refusals] = other
+                                refusals += 1
+                            place_of[other] = place
+                        if place >= 0:
                             q[place] -= data[edge] * mass
-                curvature = 0.0
-                for a in range(before):
-                    curvature += p[reached[a]] * q[reached[a]]
-                if curvature <= 0.0:
+                squared, stop = _step(x, r, p, q, before, size, squared)
+                if stop:
                     break
-                step = squared / curvature
-                after = 0.0
-                for a in range(size):
-                    place = reached[a]
-                    x[place] += step * p[place]
-                    r[place] -= step * q[place]
-                    after += r[place] * r[place]
-                for a in range(size):
-                    place = reached[a]
-                    p[place] = r[place] + after / squared * p[place]
-                    q[place] = 0.0
-                squared = after
-            for place in range(width):
-                solved[row, place] = x[place]
-                if members[row, place] >= 0:
-                    place_of[members[row, place]] = -1
-    return solved
+            found = 0
+            for a in range(size):
+                place_of[members[a]] = UNKNOWN
+                if x[a] > 0:
+                    out_ids[row, found], out_values[row, found] = members[a], x[a]
+                    found += 1
+            sizes[row] = found
+            for a in range(refusals):
+                place_of[refused[a]] = UNKNOWN
+
+
+@njit()
+def _step(
+    x: Float64Array,
+    r: Float64Array,
+    p: Float64Array,
+    q: Float64Array,
+    before: Scalar,
+    size: Scalar,
+    squared: Scalar,
+) -> tuple[Scalar, bool]:
+    """One step of conjugate gradients; p had `before` entries, q = (I - alpha S) p has `size`. Clears q."""
+    curvature = 0.0
+    for a in range(before):
+        curvature += p[a] * q[a]
+    if curvature <= 0.0:
+        return squared, True
+    step = squared / curvature
+    after = 0.0
+    for a in range(size):
+        x[a] += step * p[a]
+        r[a] -= step * q[a]
+        after += r[a] * r[a]
+    turn = after / squared
+    for a in range(size):
+        p[a] = r[a] + turn * p[a]
+        q[a] = 0.0
+    return after, False

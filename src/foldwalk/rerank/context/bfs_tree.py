@@ -161,7 +161,7 @@ def _rank_biased_overlap(
     Where `inserted` is p > 0, the row's owner, who is unknown there, is taken to stand at place p of the
     stored list, itself at place 0, and pushes the others down.
     """
-    count, k = heads.shape
+    count, k = len(heads), len(tail) - 1
     overlap = np.zeros(asked.shape, np.float32)
     chunks = 128
     for chunk in prange(chunks):
@@ -170,7 +170,7 @@ def _rank_biased_overlap(
             continue
         place_of = np.zeros(stored.shape[0], np.int32)
         for row in range(begin, end):
-            for place in range(k):
+            for place in range(heads.shape[1]):
                 if heads[row, place] >= 0:
                     place_of[heads[row, place]] = place + 1
             for column in range(asked.shape[1]):
@@ -181,14 +181,14 @@ def _rank_biased_overlap(
                 total = np.float32(0)
                 if guest > 0:
                     total += tail[guest + 1]
-                for place in range(k):
+                for place in range(stored.shape[1]):
                     other = stored[item, place]
                     if other >= 0 and place_of[other] > 0:
                         pushed = place + 1 + (1 if 0 < guest <= place else 0)
                         if pushed <= k:
                             total += tail[max(pushed, place_of[other])]
                 overlap[row, column] = total
-            for place in range(k):
+            for place in range(heads.shape[1]):
                 if heads[row, place] >= 0:
                     place_of[heads[row, place]] = 0
     return overlap

@@ -14,6 +14,7 @@ import dense_cas
 from foldwalk import rerank
 from foldwalk.core import BadInput, Graph, Ranking
 from foldwalk.graph import normalise
+from foldwalk.rerank.diffusion.cas import method as cas_method
 from foldwalk.rerank.diffusion.cas.geodesic import divergence
 from foldwalk.rerank.diffusion.cas.similarity import conjugate_gradients, diffuse, iterate, lyapunov
 from foldwalk.rerank.diffusion.cas.smoothing import smooth_row
@@ -293,3 +294,19 @@ class TestModes:
         joined = Ranking(np.concatenate([r.ids for r in alone]), np.concatenate([r.scores for r in alone]))
         unseen, transductive = (reference.mean_average_precision(r, some) for r in (fitted, joined))
         assert unseen >= transductive - 1.0
+
+
+def test_the_numbers_that_items_have_inside_do_not_matter(monkeypatch, tmp_path):
+    def answers(method):
+        joined = rerank.create("cas").rerank(QUERIES, GALLERY, top=150)
+        return [method.rank(QUERIES, top=150), method.rank_self(top=100), joined]
+
+    straight = answers(rerank.create("cas").fit(GALLERY))
+    monkeypatch.setattr(cas_method, "RENUMBER_ABOVE", 10)
+    renumbered = rerank.create("cas").fit(GALLERY)
+    assert (renumbered.numbering.order != np.arange(len(GALLERY))).any()
+    rerank.save(renumbered, tmp_path / "fitted.npz")
+    for method in (renumbered, rerank.load(tmp_path / "fitted.npz")):
+        for expected, found in zip(straight, answers(method), strict=True):
+            assert np.allclose(expected.scores, found.scores, atol=1e-5)
+            assert (expected.ids == found.ids).mean() > 0.99  # equal scores may change places

@@ -10,15 +10,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 from scipy import sparse
-from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from foldwalk.core.progress import task
 from foldwalk.core.types import AnyArray, Float32Array, Int32Array, Scalar
 from foldwalk.walk.csr import parts
 from foldwalk.walk.rows import CHUNKS, pack, scatter, top_of_sparse_rows
 from foldwalk.walk.select import kth_largest
-
-REORDER_ABOVE = 20_000
 
 
 @njit()
@@ -100,26 +97,7 @@ def _step(
 def two_sided_steps(
     transitions: sparse.csr_array, start: sparse.csr_array, alpha: float, steps: int, cap: int = 128
 ) -> sparse.csr_array:
-    """F after `steps` steps from F = `start`, each row cut to its `cap` largest entries at every step.
-
-    A large graph is walked in an order in which neighbours stand close together: what a row touches then is
-    in the caches still, and the cost of a row no longer grows with n.
-    """
-    n = transitions.shape[0]
-    if n > REORDER_ABOVE:
-        order = reverse_cuthill_mckee(transitions, symmetric_mode=True)
-        place = np.empty(n, np.int64)
-        place[order] = np.arange(n)
-        inner, inner_start = (sparse.csr_array(m[order][:, order]) for m in (transitions, start))
-        walked = _steps(inner, inner_start, alpha, steps, cap)
-        moved = sparse.csr_array((walked.data, order[walked.indices], walked.indptr), shape=(n, n))
-        return sparse.csr_array(moved[place])
-    return _steps(transitions, start, alpha, steps, cap)
-
-
-def _steps(
-    transitions: sparse.csr_array, start: sparse.csr_array, alpha: float, steps: int, cap: int
-) -> sparse.csr_array:
+    """F after `steps` steps from F = `start`, each row cut to its `cap` largest entries at every step."""
     n = transitions.shape[0]
     cap = min(cap, n)
     ids, values = np.empty((n, cap), np.int32), np.empty((n, cap), np.float32)

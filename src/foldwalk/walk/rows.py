@@ -251,13 +251,22 @@ def top_of_sparse_rows(matrix: sparse.csr_array, k: int) -> sparse.csr_array:
 
 def scale_rows(matrix: sparse.csr_array, norm: str = "l1") -> sparse.csr_array:
     """Each row divided by its l1 or l2 norm; empty rows stay empty."""
-    power = matrix.data.astype(np.float64)
-    power = np.abs(power) if norm == "l1" else power**2
-    row_of = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    sums = np.bincount(row_of, weights=power, minlength=matrix.shape[0])
-    lengths = sums if norm == "l1" else np.sqrt(sums)
-    data = (matrix.data / np.where(lengths > 0, lengths, 1)[row_of]).astype(np.float32)
-    return sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+    indptr, _, data = parts(matrix)
+    scaled = np.empty(len(data), np.float32)
+    _scale(indptr, data, norm == "l1", scaled)
+    return sparse.csr_array((scaled, matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
+@njit(cache=True, parallel=True)
+def _scale(indptr: AnyArray, data: Float32Array, l1: bool, scaled: Float32Array) -> None:
+    for row in prange(indptr.shape[0] - 1):
+        total = 0.0
+        for place in range(indptr[row], indptr[row + 1]):
+            value = np.float64(data[place])
+            total += abs(value) if l1 else value * value
+        length = total if l1 else np.sqrt(total)
+        for place in range(indptr[row], indptr[row + 1]):
+            scaled[place] = data[place] / length if length > 0 else data[place]
 
 
 def pack(ids: Int32Array, values: Float32Array, sizes: IntArray, columns: int) -> sparse.csr_array:

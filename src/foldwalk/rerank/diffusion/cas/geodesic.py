@@ -124,13 +124,14 @@ def ranked_by_paths(
     indices: AnyArray,
     lengths: Float32Array,
     start_indptr: IntArray,
-    start_items: AnyArray,
+    start_places: AnyArray,
     start_lengths: Float32Array,
     queries: Float32Array,
     items: Float32Array,
     scale: Float32Array,
     omega: Scalar,
     cosine: bool,
+    order: Int32Array,
     candidates: int,
     own: IntArray,
     paths: AnyArray,
@@ -140,7 +141,8 @@ def ranked_by_paths(
     """The best of 1 / (1 + (1 - omega) path + omega d), by Dijkstra's algorithm from each query.
 
     Items are settled in the order of their paths; no later one can be among the best once its path alone
-    outweighs the worst of them. `paths`, a row for each thread, is infinite before and after.
+    outweighs the worst of them. The graph is walked by places, `order` says whose they are; ids and vectors
+    are those of items. `paths`, a row for each thread, is infinite before and after.
     """
     threads, count, top = paths.shape[0], queries.shape[0], ids.shape[1]
     for thread in prange(threads):
@@ -150,22 +152,23 @@ def ranked_by_paths(
             waiting = [np.int64(0) for _ in range(0)]
             reached = 0
             for place in range(start_indptr[q], start_indptr[q + 1]):
-                item = np.int64(start_items[place])
-                if start_lengths[place] < path[item]:
-                    touched[reached] = item
-                    reached += path[item] == np.inf
-                    path[item] = start_lengths[place]
-                    heapq.heappush(waiting, _waiting(start_lengths[place], item))
+                here = np.int64(start_places[place])
+                if start_lengths[place] < path[here]:
+                    touched[reached] = here
+                    reached += path[here] == np.inf
+                    path[here] = start_lengths[place]
+                    heapq.heappush(waiting, _waiting(start_lengths[place], here))
             size = 0
             longest = np.float32(np.inf)
             while len(waiting) > 0:
                 first = heapq.heappop(waiting)
-                item = first & LOW
-                length = path[item]
-                if _waiting(length, item) != first:  # a shorter path to it was found since
+                here = first & LOW
+                length = path[here]
+                if _waiting(length, here) != first:  # a shorter path to it was found since
                     continue
                 if length > longest:
                     break
+                item = order[here]
                 if item < candidates and item != own[q]:
                     similarity = pair_similarity(queries[q], items[item], cosine)
                     if cosine:
@@ -179,7 +182,7 @@ def ranked_by_paths(
                         # A little more than exact, so that rounding never turns a tie away.
                         worst = np.float32(1) / scores[q, 0] - np.float32(1)
                         longest = worst / (np.float32(1) - omega) * np.float32(1.0001)
-                for edge in range(indptr[item], indptr[item + 1]):
+                for edge in range(indptr[here], indptr[here + 1]):
                     other = np.int64(indices[edge])
                     longer = np.float32(length + lengths[edge])
                     if longer < path[other] and longer <= longest:

@@ -21,6 +21,8 @@ stored rows, see inductive.py.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numba
 import numpy as np
 from scipy import sparse
@@ -29,7 +31,15 @@ from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.progress import task
 from foldwalk.core.types import AnyArray, Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
-from foldwalk.graph import as_rows, degrees, expand_sets, radius, reciprocal_sets, relative_exponential
+from foldwalk.graph import (
+    Numbering,
+    as_rows,
+    degrees,
+    expand_sets,
+    radius,
+    reciprocal_sets,
+    relative_exponential,
+)
 from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.diffusion.cas.compare import Closeness, plain_distances
 from foldwalk.rerank.diffusion.cas.geodesic import lengths_to, ranked_by_paths, step_lengths
@@ -48,6 +58,7 @@ from foldwalk.walk.rows import pack
 from foldwalk.walk.scratch import blank
 
 BLOCK = 1024
+RENUMBER_ABOVE = 20_000
 WIDEST = 1024  # more than the union of the clusters that eq. 16 averages ever holds
 
 
@@ -64,9 +75,11 @@ class CAS(Reranker):
         if p.first:
             return
         wanted = (p.cluster_k, p.trusted_k - 1, p.transition_k - 1, p.expand_k - 1, p.geodesic_k - 1)
-        neighbors = self.neighbors(max(wanted))
+        given = self.neighbors(max(wanted))
+        scale = row_maximum(self.sample, self.vectors, given)
+        self.numbering = self._number(given)
+        neighbors, scale = self.numbering.neighbors(given), scale[self.numbering.order]
         trusted, stepped = (neighbors.first(min(k - 1, neighbors.k)) for k in (p.trusted_k, p.transition_k))
-        scale = row_maximum(self.sample, self.vectors, neighbors)
         affinity = relative_exponential(neighbors, scale, p.sigma)
         core = reciprocal_sets(neighbors, p.trusted_k - 1)
         halves = reciprocal_sets(neighbors, p.cluster_k // 2)
@@ -105,6 +118,12 @@ class CAS(Reranker):
         )
         self._compare_with(neighbors)
 
+    def _number(self, neighbors: Neighbors) -> Numbering:
+        """All rows are kept by places, which differ from the items' own numbers in a large gallery."""
+        if self.along_graph and len(neighbors) > RENUMBER_ABOVE:
+            return Numbering.along(neighbors.first(min(self.params.trusted_k - 1, neighbors.k)))
+        return Numbering.as_given(len(neighbors))
+
     def _cap(self) -> int:
         return int(self.params.cap or max(64, 3 * self.params.cluster_k))
 
@@ -137,13 +156,13 @@ class CAS(Reranker):
         if self.params.first:
             return {}
         fields = {name: value for name, value in vars(self.stored).items() if name != "arrays"}
-        return flatten({"rows": self.rows} | fields)
+        return flatten({"order": self.numbering.order, "rows": self.rows} | fields)
 
     def _restore(self, state: dict[str, AnyArray]) -> None:
         parts = unflatten(state)
-        self.rows = parts.pop("rows")
+        self.rows, self.numbering = parts.pop("rows"), Numbering(parts.pop("order"))
         self.stored = Stored(**parts)
-        self._compare_with(self.neighbors(self.params.geodesic_k - 1))
+        self._compare_with(self.numbering.neighbors(self.neighbors(self.params.geodesic_k - 1)))
 
     def _compare_with(self, neighbors: Neighbors) -> None:
         """Build what final distances are looked up in."""
@@ -165,6 +184,7 @@ class CAS(Reranker):
             return self._first_only(queries, None, top)
         found = self.search(queries, max(p.cluster_k, p.trusted_k, p.transition_k, p.expand_k, p.geodesic_k))
         scale = row_maximum(self.sample, queries, found)
+        found = replace(found, ids=self.numbering.renumber(found.ids))
         rows = query_rows(self.stored, found, scale, p)
         if not self.along_graph:
             trusted = found.first(min(p.trusted_k - 1, found.k))
@@ -182,11 +202,12 @@ class CAS(Reranker):
         queries = Vectors(self.vectors.values[rows])
         if self.params.first:
             return self._first_only(queries, rows, top)
-        scale = self.stored.scale[rows]
+        places = self.numbering.place[rows]
+        scale = self.stored.scale[places]
         if not self.along_graph:
             return self._by_closeness(self.rows[rows], self.stored.diffused[rows], queries, scale, rows, top)
         here = np.zeros(len(rows), np.float32)
-        return self._by_paths(np.arange(len(rows) + 1), rows, here, queries, scale, rows, top)
+        return self._by_paths(np.arange(len(rows) + 1), places, here, queries, scale, rows, top)
 
     def _by_paths(
         self,
@@ -206,7 +227,8 @@ class CAS(Reranker):
         ranked_by_paths(
             *self.paths, indptr, starts.astype(np.int32), lengths,
             queries.values, self.vectors.values, scale, np.float32(self.params.omega),
-            self.params.metric == "cosine", self.candidates, left_out, paths, ids, scores,
+            self.params.metric == "cosine", self.numbering.order, self.candidates, left_out, paths,
+            ids, scores,
         )  # fmt: skip
         return Reached(ids, scores)
 

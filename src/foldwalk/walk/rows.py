@@ -66,11 +66,12 @@ def scatter(
     """scratch += weight * the positive entries from begin to end; returns how many columns are touched now.
 
     `touched` needs room for one more than there are columns: it is written without asking, which is faster.
+    So are places without a sign, which cannot count from the end.
     """
-    for entry in range(begin, end):
-        item, value = ids[entry], max(weight * values[entry], np.float32(0))
+    for entry in range(np.uint64(begin), np.uint64(end)):
+        item, value = np.uint64(ids[entry]), max(weight * values[entry], np.float32(0))
         before = scratch[item]
-        touched[count] = item
+        touched[np.uint64(count)] = item
         count += (before == 0) & (value > 0)
         scratch[item] = before + value
     return count

@@ -14,8 +14,10 @@ from scipy import sparse
 from foldwalk.core.progress import task
 from foldwalk.core.types import AnyArray, Float32Array, Int32Array, Scalar
 from foldwalk.walk.csr import parts
-from foldwalk.walk.rows import CHUNKS, pack, scatter, top_of_sparse_rows
+from foldwalk.walk.rows import CHUNKS, pack, top_of_sparse_rows
 from foldwalk.walk.select import BUCKETS, kth_largest_of_positive
+
+SMALLEST = np.float32(1e-38)
 
 
 @njit()
@@ -38,24 +40,42 @@ def keep_in_touched_order(
         floor = kth_largest_of_positive(work, count, cap, counts)
         above = 0
         for t in range(count):
-            if scratch[touched[t]] > floor:
-                above += 1
+            above += scratch[touched[t]] > floor
     equals = cap - above
     size = 0
-    for t in range(count):
+    # Which entries stay cannot be guessed: all are moved up to the place of the next, without a branch.
+    for t in range(np.uint64(count)):
         item = touched[t]
-        value = scratch[item]
-        scratch[item] = 0
-        if value < floor:
-            continue
-        if value == floor:
-            if equals <= 0:
-                continue
-            equals -= 1
-        out_ids[size] = item
-        out_values[size] = value
-        size += 1
+        value = scratch[np.uint64(item)]
+        scratch[np.uint64(item)] = 0
+        touched[np.uint64(size)] = item
+        work[np.uint64(size)] = value
+        size += (value > floor) | ((value == floor) & (equals > 0))
+        equals -= value == floor
+    out_ids[:size] = touched[:size]
+    out_values[:size] = work[:size]
     return size
+
+
+@njit()
+def _add(
+    ids: AnyArray,
+    values: AnyArray,
+    begin: Scalar,
+    end: Scalar,
+    weight: Scalar,
+    scratch: Float32Array,
+    touched: Int32Array,
+    count: Scalar,
+) -> Scalar:
+    """`scatter` for rows that hold no zeros: a product that would vanish counts as the smallest number."""
+    for entry in range(np.uint64(begin), np.uint64(end)):
+        item = np.uint64(ids[entry])
+        before = scratch[item]
+        touched[np.uint64(count)] = item
+        count += before == 0
+        scratch[item] = before + max(weight * values[entry], SMALLEST)
+    return count
 
 
 @njit(cache=True, parallel=True)
@@ -87,10 +107,10 @@ def _step(
             count = 1
             for e in range(sizes[row]):
                 weight, begin, end = half * values[row, e], indptr[ids[row, e]], indptr[ids[row, e] + 1]
-                count = scatter(indices, data, begin, end, weight, scratch, touched, count)
+                count = _add(indices, data, begin, end, weight, scratch, touched, count)
             for edge in range(indptr[row], indptr[row + 1]):
                 other, weight = indices[edge], half * data[edge]
-                count = scatter(ids[other], values[other], 0, sizes[other], weight, scratch, touched, count)
+                count = _add(ids[other], values[other], 0, sizes[other], weight, scratch, touched, count)
             new_sizes[row] = keep_in_touched_order(
                 scratch, touched, count, cap, work, counts, new_ids[row], new_values[row]
             )

@@ -15,7 +15,7 @@ from foldwalk.core.progress import task
 from foldwalk.core.types import AnyArray, Float32Array, Int32Array, Scalar
 from foldwalk.walk.csr import parts
 from foldwalk.walk.rows import CHUNKS, pack, top_of_sparse_rows
-from foldwalk.walk.select import BUCKETS, kth_largest_of_positive
+from foldwalk.walk.select import BUCKETS, kth_largest_by_bits
 
 SMALLEST = np.float32(1e-38)
 
@@ -37,7 +37,7 @@ def keep_in_touched_order(
     if count > cap:
         for t in range(count):
             work[t] = scratch[touched[t]]
-        floor = kth_largest_of_positive(work, count, cap, counts)
+        floor = kth_largest_by_bits(work, count, cap, counts)
         above = 0
         for t in range(count):
             above += scratch[touched[t]] > floor

@@ -10,7 +10,7 @@ from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray, Sc
 STRIDE = 32
 CHUNKS = 128
 BUCKET_SHIFT = 21
-BUCKETS = 2 ** (31 - BUCKET_SHIFT)
+BUCKETS = 2 ** (32 - BUCKET_SHIFT)
 
 
 @njit(inline="always")
@@ -93,28 +93,35 @@ def kth_largest(values: Float32Array, size: Scalar, k: Scalar) -> Scalar:
     return values[target]
 
 
-@njit()
-def kth_largest_of_positive(values: Float32Array, size: Scalar, k: Scalar, counts: Int32Array) -> Scalar:
-    """The same for values that are not negative, by their leading bits; `counts` is BUCKETS numbers of work.
+@njit(inline="always")
+def _bucket(value: Scalar) -> Scalar:
+    """A number that grows with the value: its leading bits, those of negative ones turned around."""
+    bits = np.float32(value).view(np.int32)
+    return ((bits ^ ((bits >> 31) & 0x7FFFFFFF)) >> BUCKET_SHIFT) + BUCKETS // 2
 
-    Positive floats are ordered as their bits. Counting them by exponent and two bits more needs no branches
-    that a processor could guess wrong, and leaves few to look at.
+
+@njit()
+def kth_largest_by_bits(values: Float32Array, size: Scalar, k: Scalar, counts: Int32Array) -> Scalar:
+    """The same; `counts` is room for BUCKETS numbers.
+
+    Counting values by sign, exponent and two bits more takes no branches that a processor could guess wrong,
+    and leaves few to look at.
     """
     counts[:] = 0
-    bucket = np.int32(0)
+    bucket = 0
     for t in range(size):
-        bits = np.float32(values[t]).view(np.int32) >> BUCKET_SHIFT
-        counts[bits] += 1
-        bucket = max(bucket, bits)
+        here = _bucket(values[t])
+        counts[here] += 1
+        bucket = max(bucket, here)
     above = 0
     while above + counts[bucket] < k:
         above += counts[bucket]
         bucket -= 1
     inside = 0
     for t in range(size):
-        value = np.float32(values[t])
+        value = values[t]
         values[inside] = value
-        inside += (value.view(np.int32) >> BUCKET_SHIFT) == bucket
+        inside += _bucket(value) == bucket
     return kth_largest(values, inside, k - above)
 
 

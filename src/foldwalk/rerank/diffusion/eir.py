@@ -40,7 +40,7 @@ from foldwalk.rerank.sparse_state import flatten, unflatten
 from foldwalk.walk import InvertedList, multiply_capped, scale_rows
 from foldwalk.walk.csr import parts
 from foldwalk.walk.rows import pack
-from foldwalk.walk.select import kth_largest
+from foldwalk.walk.select import BUCKETS, kth_largest_by_bits
 
 BLOCK = 1024
 ROUNDING = np.float32(1e-6)
@@ -134,8 +134,47 @@ def _kth_of_rows(scores: Float32Array, rank: int) -> Float32Array:
     """The rank-th largest of each row, whose entries change places meanwhile."""
     out = np.empty(scores.shape[0], np.float32)
     for row in prange(scores.shape[0]):
-        out[row] = kth_largest(scores[row], scores.shape[1], rank)
+        counts = np.empty(BUCKETS, np.int32)
+        out[row] = kth_largest_by_bits(scores[row], scores.shape[1], rank, counts)
     return out
+
+
+@njit()
+def _within_radius(
+    indptr: AnyArray,
+    indices: AnyArray,
+    vectors: Float32Array,
+    cosine: bool,
+    item: Scalar,
+    radius: Scalar,
+    members: Int32Array,
+    ends: IntArray,
+    place_of: Int32Array,
+    refused: Int32Array,
+) -> tuple[Scalar, Scalar]:
+    """Members of the sub-graph by steps from `item`, those within t steps in front of ends[t].
+
+    Returns how many were refused, and how many steps lead to new members. `place_of` tells members' places.
+    """
+    members[0], place_of[item], ends[0] = item, 0, 1
+    begin, size, refusals = 0, 1, 0
+    for t in range(1, len(ends)):
+        end = size
+        for a in range(begin, end):
+            for edge in range(indptr[members[a]], indptr[members[a] + 1]):
+                other = indices[edge]
+                if place_of[other] != UNKNOWN:
+                    continue
+                if size < len(members) and pair_similarity(vectors[item], vectors[other], cosine) >= radius:
+                    members[size], place_of[other] = other, size
+                    size += 1
+                else:
+                    refused[refusals], place_of[other] = other, OUTSIDE
+                    refusals += 1
+        ends[t], begin = size, end
+        if size == end:
+            return refusals, t
+    return refusals, len(ends) - 1
 
 
 @njit(cache=True, parallel=True)
@@ -154,50 +193,52 @@ def _solve_truncated(
     out_values: Float32Array,
     sizes: IntArray,
 ) -> None:
-    """(I - alpha S) f = e_i on the sub-graph of the items within i's radius; positive entries of f."""
+    """(I - alpha S) f = e_i on the sub-graph of the items within i's radius; positive entries of f.
+
+    As many steps of conjugate gradients reach no farther than that many steps on the graph.
+    """
     count, width = out_ids.shape
+    widest = (indptr[1:] - indptr[:-1]).max()
     chunks = 32
     for chunk in prange(chunks):
+        first, last = chunk * count // chunks, (chunk + 1) * count // chunks
+        if first == last:
+            continue
         place_of = np.full(indptr.shape[0] - 1, UNKNOWN, np.int32)
         members, refused = np.empty(width, np.int32), np.empty(indptr.shape[0], np.int32)
+        ends = np.empty(max_iterations + 1, np.int64)
+        starts, others = np.zeros(width + 1, np.int64), np.empty(width * widest, np.int32)
+        weights = np.empty(width * widest, np.float32)
         x, r, p, q = np.empty(width), np.empty(width), np.empty(width), np.empty(width)
-        for row in range(chunk * count // chunks, (chunk + 1) * count // chunks):
-            item = items[row]
-            members[0], place_of[item], size, refusals = item, 0, 1, 0
-            x[0], r[0], p[0], q[0] = 0.0, 1.0, 1.0, 0.0
-            squared = 1.0
-            for _ in range(max_iterations):
+        for row in range(first, last):
+            refusals, deepest = _within_radius(
+                indptr, indices, vectors, cosine, items[row], radius[row], members, ends, place_of, refused
+            )
+            size = ends[deepest]
+            edges = 0
+            for a in range(size):
+                for edge in range(indptr[members[a]], indptr[members[a] + 1]):
+                    place = place_of[indices[edge]]
+                    if place >= 0:
+                        others[edges], weights[edges] = place, alpha * data[edge]
+                        edges += 1
+                starts[a + 1] = edges
+            x[:size], r[:size], p[:size] = 0.0, 0.0, 0.0
+            r[0], p[0], squared = 1.0, 1.0, 1.0
+            for t in range(max_iterations):
                 if squared <= tolerance * tolerance:
                     break
-                before = size
-                for a in range(before):
-                    q[a] += p[a]
-                    mass = alpha * p[a]
-                    for edge in range(indptr[members[a]], indptr[members[a] + 1]):
-                        other = indices[edge]
-                        place = place_of[other]
-                        if place == UNKNOWN:
-                            near = pair_similarity(vectors[item], vectors[other], cosine) >= radius[row]
-                            if near and size < width:
-                                place = size
-                                members[place], x[place], r[place], p[place], q[place] = (
-                                    other,
-                                    0.0,
-                                    0.0,
-                                    0.0,
-                                    0.0,
-                                )
-                                size += 1
-                            else:
-                                place = OUTSIDE
-                                refused[refusals] = other
-                                refusals += 1
-                            place_of[other] = place
-                        if place >= 0:
-                            q[place] -= data[edge] * mass
-                squared, stop = _step(x, r, p, q, before, size, squared)
-                if stop:
+                reached = ends[min(t + 1, deepest)]
+                curvature = 0.0
+                for a in range(reached):
+                    walked = 0.0
+                    for edge in range(np.uint64(starts[a]), np.uint64(starts[a + 1])):
+                        walked += weights[edge] * p[np.uint64(others[edge])]
+                    q[a] = p[a] - walked
+                    curvature += p[a] * q[a]
+                if curvature <= 0.0:
                     break
+                squared = _step(x, r, p, q, reached, squared, curvature)
             found = 0
             for a in range(size):
                 place_of[members[a]] = UNKNOWN
@@ -215,16 +256,11 @@ def _step(
     r: Float64Array,
     p: Float64Array,
     q: Float64Array,
-    before: Scalar,
     size: Scalar,
     squared: Scalar,
-) -> tuple[Scalar, bool]:
-    """One step of conjugate gradients; p had `before` entries, q = (I - alpha S) p has `size`. Clears q."""
-    curvature = 0.0
-    for a in range(before):
-        curvature += p[a] * q[a]
-    if curvature <= 0.0:
-        return squared, True
+    curvature: Scalar,
+) -> Scalar:
+    """One step of conjugate gradients, q = (I - alpha S) p; returns the squared length of the residual."""
     step = squared / curvature
     after = 0.0
     for a in range(size):
@@ -234,5 +270,4 @@ def _step(
     turn = after / squared
     for a in range(size):
         p[a] = r[a] + turn * p[a]
-        q[a] = 0.0
-    return after, False
+    return after

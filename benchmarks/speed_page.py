@@ -92,6 +92,53 @@ def cas() -> str:
     return text
 
 
+def every_method() -> str:
+    """CPU seconds of each method by n, its growth, and what it costs that queries stay unseen."""
+    content = load("rerank_scaling")
+    of = {(row["method"], row["n"]): row for row in content["rows"]}
+    methods = list(dict.fromkeys(row["method"] for row in content["rows"]))
+    sizes = [row["n"] for row in content["graph"]]
+    numpy_at = {row["n"]: row for row in content["plain_numpy_k_reciprocal"]}
+    compared = max(numpy_at)
+
+    def cpu(name: str, n: int) -> str:
+        row = of.get((name, n))
+        return (
+            seconds(row["walk"]["cpu_s"]) if row and "walk" in row else "-" if row is None else row["failure"]
+        )
+
+    lines = []
+    for name in methods:
+        row = of.get((name, compared), {})
+        whole, unseen = row.get("whole"), row.get("unseen")
+        more = [""] * 4
+        if whole and unseen:
+            more = [
+                f"{seconds(whole['cpu_s'])} s, {whole['peak_mb']:.0f} MB",
+                f"{numpy_at[compared]['cpu_s'] / whole['cpu_s']:.1f}",
+                f"{100 * whole['mAP']:.1f}",
+                f"{100 * unseen['mAP']:.1f}",
+            ]
+        lines.append(
+            [
+                f"`{name}`",
+                *(cpu(name, n) for n in sizes),
+                content["growth_of_cpu_from_10000"][name] or "",
+                *more,
+            ]
+        )
+    at = f"{compared:,}"
+    head = ["method", *(f"{n:,}" for n in sizes), "growth", f"whole, {at}", "numpy / whole", "mAP", "unseen"]
+    graphs = ", ".join(f"{seconds(row['cpu_s'])} s at {row['n']:,}" for row in content["graph"])
+    numpy_k = ", ".join(
+        f"{seconds(row['cpu_s'])} s and {row['peak_mb']:,.0f} MB at {n:,}" for n, row in numpy_at.items()
+    )
+    return (
+        f"{rows(head, lines)}\nThe graph itself (50 neighbours): {graphs}. "
+        f"Plain numpy k-reciprocal: {numpy_k}.\n"
+    )
+
+
 def main() -> None:
     run = load("cas_scaling")["run"]
     text = f"""# Speed and memory
@@ -116,7 +163,16 @@ rows and scaled. Descent: the approximate way. `python benchmarks/knn_graph.py`
 `python benchmarks/cas_scaling.py`; the dense form is CAS in plain numpy, written from the paper
 (`benchmarks/dense_cas.py`). mAP: plain search -> CAS.
 
-{cas()}"""
+{cas()}
+## Every method that needs no training
+
+`python benchmarks/rerank_scaling.py`, 100 queries that join the graph. The columns by n are CPU seconds (both
+cores added) from a known k-NN graph to the rankings; growth is their slope on logarithmic scales from
+10,000 items on. "Whole" is everything from the vectors on, beside k-reciprocal encoding in plain numpy
+(`benchmarks/dense_k_reciprocal.py`, n x n arrays) in the same run. mAP is that of queries that join the
+graph; "unseen" that of a gallery fitted once, whose queries it has never seen.
+
+{every_method()}"""
     (DOCS / "speed.md").write_text(text, encoding="utf-8")
     shutil.copy(RESULTS / "cas_scaling.png", DOCS / "images" / "cas_scaling.png")
     print("written: docs/speed.md")

@@ -1,4 +1,4 @@
-"""``foldwalk train``: metric learning by a small TOML file."""
+"""``foldwalk train``: metric learning by a small TOML file, and GRAD-Net on the vectors as they are."""
 
 from __future__ import annotations
 
@@ -9,14 +9,24 @@ import typer
 
 from foldwalk.cli.datasets import Root
 from foldwalk.cli.output import AsJson, console, print_json, remark
+from foldwalk.cli.train_gradnet import train_gradnet
 
-METHODS = ("mom", "edms", "cgml", "pml")
+METHODS = ("gradnet", "mom", "edms", "cgml", "pml")
 
 
 def train(
-    method: Annotated[str, typer.Argument(help="mom (without labels), edms, cgml, or pml: any other loss.")],
-    config: Annotated[str, typer.Option(help="A .toml file, or the name of one that comes with foldwalk.")],
-    out: Annotated[Path, typer.Option(help="Folder for log.csv, checkpoint and model.onnx.")],
+    method: Annotated[
+        str, typer.Argument(help="gradnet, mom (both without labels), edms, cgml, or pml: any other loss.")
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for log.csv and the model.")],
+    source: Annotated[
+        str | None,
+        typer.Argument(help="For gradnet: the name of a data set, or vectors: .npy, .npz, .parquet."),
+    ] = None,
+    config: Annotated[
+        str | None, typer.Option(help="For the others: a .toml file, or the name of one that comes along.")
+    ] = None,
+    param: Annotated[list[str] | None, typer.Option(help="A parameter of gradnet, as k=15.")] = None,
     seed: Annotated[
         int | None, typer.Option(min=0, max=2**32 - 1, help="Instead of the file's seed.")
     ] = None,
@@ -24,15 +34,26 @@ def train(
     root: Root = None,
     as_json: AsJson = False,
 ) -> None:
-    """Train a head or the last blocks of a network. Run again with the same folder, it goes on.
+    """Train a head or the last blocks of a network, or a graph network on the vectors of a collection.
 
-    The model it writes is a backbone: foldwalk index photos/ --backbone OUT/model.onnx
+    What mom, edms, cgml and pml write is a backbone: foldwalk index photos/ --backbone OUT/model.onnx. Run
+    again with the same folder, they go on. What gradnet writes are the features of the collection's own items
+    and what unseen queries need: foldwalk.learn.GradNet.load(OUT/model.safetensors).
     """
-    from foldwalk.core import MissingExtra, UnknownName
+    from foldwalk.core import BadInput, MissingExtra, UnknownName
     from foldwalk.core.progress import for_terminal, reporting
 
     if method not in METHODS:
         raise UnknownName(f"there is no training {method!r}; there are {', '.join(METHODS)}.")
+    if method == "gradnet":
+        if source is None or config is not None:
+            raise BadInput(
+                "gradnet trains on a data set or vectors: foldwalk train gradnet SOURCE --out OUT."
+            )
+        train_gradnet(source, out, param or [], seed or 0, epochs, root, as_json)
+        return
+    if config is None or source is not None or param:
+        raise BadInput(f"{method} is told by a file what to train on: foldwalk train {method} --config FILE.")
     try:
         from foldwalk.learn.trainer.config import read_config
         from foldwalk.learn.trainer.job import run_job

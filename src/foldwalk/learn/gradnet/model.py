@@ -12,18 +12,21 @@ gives every item a feature vector; ranking is then plain search among the featur
     losses.py    local smoothness and global order (eq. 18 to 22)
     train.py     the training
     query.py     unseen queries (eq. 23)
+    saving.py    the .safetensors file
 """
 
 from __future__ import annotations
 
 import importlib
+import os
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from foldwalk.core.errors import MissingExtra, NotFitted
+from foldwalk.core.errors import BadInput, MissingExtra, NotFitted
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.ranking import Ranking
 from foldwalk.core.seeds import check_seed
@@ -33,6 +36,7 @@ from foldwalk.learn.gradnet.choice import choose_k, largest_k
 from foldwalk.learn.gradnet.graph import canonical_order, graph_input, has_no_direction, reordered
 from foldwalk.learn.gradnet.parameters import GradNetParams
 from foldwalk.learn.gradnet.query import expand, expand_again
+from foldwalk.learn.gradnet.saving import read_net, write_net
 from foldwalk.neighbors import Searcher, knn_graph, prepare
 from foldwalk.rerank.order import complete
 
@@ -112,6 +116,22 @@ class GradNet:
         own = np.arange(len(self.vectors))
         found = self.learned.search(Vectors(self.features), min(top, len(own)), own)
         return _as_ranking(found.first(min(top, len(own) - 1)), own, len(own))
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write vectors, learned features and parameters to one .safetensors file."""
+        arrays = {"vectors": self.vectors.values, "features": self.features}
+        facts = {"parameters": self.params.model_dump(), "seed": self.seed, "k": self.k}
+        return write_net(path, arrays, facts)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """A network as `save` wrote it, ready to rank; torch is not needed."""
+        vectors, features, facts = read_net(path)
+        try:
+            net = cls(seed=facts["seed"], **facts["parameters"])
+            return net.adopt(vectors, features, int(facts["k"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise BadInput(f"{path} is not a GRAD-Net saved by foldwalk: {error}.") from None
 
     @property
     def vectors(self) -> Vectors:

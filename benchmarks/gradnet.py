@@ -21,6 +21,7 @@ from harness import Clock, alone, exponent, save
 
 SIZES = (1_000, 5_000, 20_000)
 PER_CLASS = 40
+SECONDS = ("epoch_s", "epoch_cpu_s")  # on a machine that others use as well, CPU seconds tell more
 
 
 def classes_apart(n: int, d: int, noise: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -58,11 +59,12 @@ def one_epoch(n: int, batch: int, kind: str) -> dict[str, Any]:
         trainer = Trainer(graph_input(vectors, neighbors.first(k), params, 0), params, 0)
         preparing = time.perf_counter() - whole.wall
         next(iter(trainer.sampler.epoch()))  # compiles
-        began = time.perf_counter()
+        began, began_cpu = time.perf_counter(), time.process_time()
         steps = [trainer.step(sextets) for sextets in trainer.sampler.epoch()]
-        seconds = time.perf_counter() - began
+        seconds, cpu = time.perf_counter() - began, time.process_time() - began_cpu
     return {
         "n": n, "k": k, "batch": batch or n, "steps": len(steps), "epoch_s": round(seconds, 3),
+        "epoch_cpu_s": round(cpu, 3),
         "prepare_s": round(preparing, 2), "peak_mb": whole.figures()["peak_mb"],
     }  # fmt: skip
 
@@ -80,39 +82,39 @@ def learning(n: int, d: int) -> dict[str, Any]:
     protocol = LeaveOneOut(labels)
     top = 4 * PER_CLASS
     curve: list[dict[str, float]] = []
-    measuring = 0.0
-    began = time.perf_counter()
+    measuring, measuring_cpu = 0.0, 0.0
+    began, began_cpu = time.perf_counter(), time.process_time()
 
     def mean_precision(features: np.ndarray) -> float:
         vectors = Vectors(np.ascontiguousarray(features))
         found = exact_search(vectors, vectors, top, "cosine", np.arange(n))
-        return round(100 * protocol.evaluate(Ranking(found.ids, found.similarities))["mAP"], 2)
+        ranking = Ranking(found.ids.astype(np.int64), found.similarities)
+        return round(100 * protocol.evaluate(ranking)["mAP"], 2)
 
     def listen(epoch: Any) -> None:
-        nonlocal measuring
-        if epoch.number % 10 and epoch.number != 1:
+        nonlocal measuring, measuring_cpu
+        if epoch.number % 10 and epoch.number not in (1, 5):
             return
-        paused = time.perf_counter()
+        paused, paused_cpu = time.perf_counter(), time.process_time()
         curve.append(
             {
                 "epoch": epoch.number,
                 "s": round(paused - began - measuring, 1),
+                "cpu_s": round(paused_cpu - began_cpu - measuring_cpu, 1),
                 "mAP": mean_precision(epoch.features()),
             }
         )
         measuring += time.perf_counter() - paused
+        measuring_cpu += time.process_time() - paused_cpu
 
     net = GradNet().fit(gallery, listen)
     total = time.perf_counter() - began - measuring
     final = mean_precision(net.features)
-    within = next(
-        point["s"]
-        for point in curve
-        if all(abs(p["mAP"] - final) <= 0.5 for p in curve[curve.index(point) :])
-    )
+    near = [abs(point["mAP"] - final) <= 0.5 for point in curve]
+    within = next(point for place, point in enumerate(curve) if all(near[place:]))
     return {
         "n": n, "d": d, "k": net.k, "plain_mAP": mean_precision(gallery), "final_mAP": final,
-        "seconds": round(total, 1), "within_half_a_point_s": within, "curve": curve,
+        "seconds": round(total, 1), "within_half_a_point": within, "curve": curve,
     }  # fmt: skip
 
 
@@ -126,11 +128,12 @@ def main() -> None:
         results: dict[str, Any] = {}
         for kind, batch in (("apart", 64), ("apart", 0), ("curves", 64), ("curves", 0)):
             rows = [alone(one_epoch, n, batch, kind) for n in SIZES]
-            slope = exponent([r["n"] for r in rows], [r["epoch_s"] for r in rows])
+            sizes = [r["n"] for r in rows]
+            slopes = {f"exponent of {s}": round(exponent(sizes, [r[s] for r in rows]), 3) for s in SECONDS}
             name = f"{kind}, {'batches of 64' if batch else 'one batch'}"
-            results[name] = {"rows": rows, "exponent": round(slope, 3)}
+            results[name] = {"rows": rows, **slopes}
             print(name, results[name], flush=True)
-        save("gradnet_scaling", {"dimensions": 1280, "results": results})
+            save("gradnet_scaling", {"dimensions": 1280, "results": results})
     if only != "scaling":
         learned = alone(learning, 5_000, 2_048)
         print(learned)

@@ -1,6 +1,6 @@
 """Table 4 of GRAD-Net's paper on our data: what each part is worth.
 
-    python benchmarks/gradnet_ablation.py [--datasets a,b] [--seeds 3] [--epochs 100] [--root DATA]
+    python benchmarks/gradnet_ablation.py [--datasets a,b] [--seeds 3] [--epochs 60] [--root DATA]
 
 Written to benchmarks/results/gradnet_ablation.json as it grows; rows that are there already are kept.
 """
@@ -59,7 +59,7 @@ def main() -> None:
     )
     parser.add_argument("--datasets", default="orl:pixels,grocery")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--epochs", type=int, default=100)
+    parser.add_argument("--epochs", type=int, default=60)
     parser.add_argument("--root")
     options = parser.parse_args()
     for name in options.datasets.split(","):

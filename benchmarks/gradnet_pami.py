@@ -56,7 +56,7 @@ def main() -> None:
     def ranked(features: np.ndarray) -> Ranking:
         vectors = Vectors(np.ascontiguousarray(features))
         found = exact_search(vectors, vectors, len(vectors) - 1, "cosine", np.arange(len(vectors)))
-        return Ranking(found.ids, found.similarities)
+        return Ranking(found.ids.astype(np.int64), found.similarities)
 
     def mean_precision(ranking: Ranking) -> float:
         return 100 * float(data.protocol.evaluate(ranking)["mAP"])

@@ -7,10 +7,7 @@ what chance would join (p = k / (n - 1)):
 
     (transitivity - p) / (1 - p)
 
-Its standard error is that of a ratio of sums over items. Values of k within one standard error of the best
-cannot be told apart, and the smallest of them is taken: its edges are the surest. (Decision trees are pruned
-by the same rule.) Where the measure is still rising at the paper's k = 15 the search ends: more neighbours
-add little and cost time.
+Where it is still rising at the paper's k = 15, more neighbours add little and cost time: 15 is taken.
 """
 
 from __future__ import annotations
@@ -32,26 +29,23 @@ def largest_k(params: GradNetParams) -> int:
 
 
 def choose_k(neighbors: Neighbors) -> int:
-    """The smallest k from 5 to 15 whose transitivity is within one standard error of the best."""
+    """The k from 5 to 15 at which mutual neighbours are most transitive; the smaller of equals."""
     if neighbors.k <= SMALLEST:
         return max(neighbors.k, 1)
-    measured = {k: excess_transitivity(neighbors, k) for k in range(SMALLEST, min(LARGEST, neighbors.k) + 1)}
-    best, error = max(measured.values())
-    return min(k for k, (excess, _) in measured.items() if excess >= best - error)
+    candidates = range(SMALLEST, min(LARGEST, neighbors.k) + 1)
+    return max(candidates, key=lambda k: (round(excess_transitivity(neighbors, k), 6), -k))
 
 
-def excess_transitivity(neighbors: Neighbors, k: int) -> tuple[float, float]:
-    """Closed paths among mutual k nearest, as a share, over what chance would close; its standard error."""
+def excess_transitivity(neighbors: Neighbors, k: int) -> float:
+    """The share of closed paths of two edges among mutual k nearest, over what chance would close."""
     graph = reciprocal_sets(neighbors, k)
     graph.setdiag(0)
     graph.eliminate_zeros()
     part = graph[:: max(1, len(neighbors) // SAMPLE)]
-    degree = np.diff(part.indptr).astype(np.float64)
-    paths = degree * (degree - 1)
-    closed = (part @ graph).multiply(part).sum(axis=1)
+    degree = np.diff(part.indptr)
+    paths = float((degree * (degree - 1)).sum())
     chance = k / (len(neighbors) - 1)
-    if not paths.any() or chance >= 1:
-        return 0.0, 0.0
-    share = closed.sum() / paths.sum()
-    error = np.sqrt(((closed - share * paths) ** 2).sum()) / paths.sum()
-    return float((share - chance) / (1 - chance)), float(error / (1 - chance))
+    if not paths or chance >= 1:
+        return 0.0
+    closed = float((part @ graph).multiply(part).sum())
+    return (closed / paths - chance) / (1 - chance)

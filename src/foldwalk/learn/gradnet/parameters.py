@@ -44,7 +44,7 @@ class GradNetParams(Params):
     batch: int = Field(
         0, ge=0, le=10_000_000, description="sextets in a batch (paper: 64); 0: one batch for all items"
     )
-    epochs: int = Field(100, ge=0, le=100_000, description="passes over the items (paper: 300)")
+    epochs: int = Field(60, ge=0, le=100_000, description="passes over the items (paper: 300)")
     learning_rate: float = Field(1e-3, gt=0, le=1, description="of Adam, halved twice (paper: 3e-4)")
     patience: int = Field(
         0, ge=0, le=100_000, description="epochs without a lower loss after which training stops; 0: never"

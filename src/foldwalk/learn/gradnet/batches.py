@@ -1,0 +1,101 @@
+"""Sextets, sampled as in section 3.8, in batches that stay local on the graph (section 3.7).
+
+i runs over all items that have a neighbour, j is a neighbour of i; k is any such item, l a neighbour of k;
+u and v are neighbours of none of them. With batches smaller than the collection, i runs through it in small
+breadth-first balls whose centres are random, and k, u and v come from the balls of the same batch: what a
+batch needs then overlaps, and the work of an epoch grows linearly with the collection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numba import njit
+from scipy import sparse
+
+from foldwalk.core.types import AnyArray, BoolArray, Float32Array, IntArray
+
+BALL = 16
+TRIES = 20
+
+
+class SextetSampler:
+    def __init__(self, affinity: sparse.csr_array, batch: int, rng: np.random.Generator) -> None:
+        self.n = affinity.shape[0]
+        self.rng = rng
+        self.indptr, self.indices = affinity.indptr.astype(np.int64), affinity.indices.astype(np.int64)
+        self.weights = affinity.data
+        self.degree = np.diff(self.indptr)
+        self.joined = np.flatnonzero(self.degree)
+        self.batch = batch if 0 < batch < len(self.joined) else 0
+        # Edges as ascending numbers: a pair is looked up by bisection.
+        self.edges = np.repeat(np.arange(self.n), self.degree) * self.n + self.indices
+
+    def epoch(self) -> Iterator[IntArray]:
+        """Batches of sextets (m, 6), every item that has a neighbour once as i."""
+        order = self.rng.permutation(self.joined)
+        if not self.batch:
+            yield self._sextets(order, np.arange(self.n))
+            return
+        order = breadth_first_balls(self.indptr, self.indices, order, BALL)
+        for start in range(0, len(order), self.batch):
+            pool = order[start : start + self.batch]
+            yield self._sextets(pool, pool)
+
+    def affinity(self, a: IntArray, b: IntArray) -> Float32Array:
+        """The affinity of pairs that are joined."""
+        return np.asarray(self.weights[np.searchsorted(self.edges, a * self.n + b)])
+
+    def _sextets(self, i: IntArray, pool: IntArray) -> IntArray:
+        k = self.rng.choice(pool[self.degree[pool] > 0], len(i)) if len(i) else i
+        quadruplets = np.stack([i, self._neighbor(i), k, self._neighbor(k)], axis=1)
+        u, v = self._stranger(quadruplets, pool), self._stranger(quadruplets, pool)
+        found = (u >= 0) & (v >= 0)
+        return np.column_stack([quadruplets, u, v])[found]
+
+    def _neighbor(self, items: IntArray) -> IntArray:
+        places = (self.rng.random(len(items)) * self.degree[items]).astype(np.int64)
+        return np.asarray(self.indices[self.indptr[items] + places])
+
+    def _stranger(self, quadruplets: IntArray, pool: IntArray) -> IntArray:
+        """For each quadruplet an item of the pool that is no neighbour of the four; -1 where none was met."""
+        strangers = np.full(len(quadruplets), -1)
+        for _ in range(TRIES):
+            open_ = np.flatnonzero(strangers < 0)
+            if not len(open_):
+                break
+            tried = self.rng.choice(pool, len(open_))
+            strange = ~self._joined(quadruplets[open_], tried[:, None]).any(axis=1)
+            strangers[open_[strange]] = tried[strange]
+        return strangers
+
+    def _joined(self, a: IntArray, b: IntArray) -> BoolArray:
+        wanted = a * self.n + b
+        places = np.minimum(np.searchsorted(self.edges, wanted), len(self.edges) - 1)
+        return np.asarray((self.edges[places] == wanted) | (a == b))
+
+
+@njit(cache=True)
+def breadth_first_balls(indptr: IntArray, indices: IntArray, centres: IntArray, size: int) -> AnyArray:
+    """All centres, ball after ball: each ball grows breadth first from the next centre not yet in one."""
+    order = np.empty_like(centres)
+    taken = np.zeros(indptr.shape[0] - 1, np.bool_)
+    filled = 0
+    for centre in centres:
+        if taken[centre]:
+            continue
+        first, head = filled, filled
+        taken[centre] = True
+        order[filled] = centre
+        filled += 1
+        while head < filled and filled - first < size:
+            item = order[head]
+            head += 1
+            for edge in range(indptr[item], indptr[item + 1]):
+                other = indices[edge]
+                if not taken[other] and filled - first < size:
+                    taken[other] = True
+                    order[filled] = other
+                    filled += 1
+    return order

@@ -1,0 +1,123 @@
+"""Training: sextets, losses, Adam with a falling rate; no labels anywhere (section 3.8, eq. 22)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from foldwalk.core.progress import task
+from foldwalk.core.seeds import generator
+from foldwalk.core.types import Float32Array, IntArray
+from foldwalk.learn.gradnet.batches import SextetSampler
+from foldwalk.learn.gradnet.graph import GraphInput
+from foldwalk.learn.gradnet.losses import sextet_losses, sextet_pairs
+from foldwalk.learn.gradnet.network import GradNetwork
+from foldwalk.learn.gradnet.parameters import GradNetParams
+from foldwalk.learn.gradnet.plan import Plan, needed, whole_graph
+
+# The rate is halved after these shares of the epochs: 30 and 100 of the paper's 300.
+HALVED_AFTER = (1 / 10, 1 / 3)
+# The loss of an epoch counts as lower when it is lower by this share.
+LOWER = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Epoch:
+    """What a listener is told after each epoch: the weighted terms of eq. 22, means over the batches.
+
+    `features()` computes the learned features as they are now.
+    """
+
+    number: int
+    local: float
+    global_: float
+    penalty: float
+    features: Callable[[], Float32Array]
+
+    @property
+    def loss(self) -> float:
+        return self.local + self.global_ + self.penalty
+
+
+Listener = Callable[[Epoch], None]
+
+
+class Trainer:
+    """One network on one graph; `arrange` brings features into the order the caller knows."""
+
+    def __init__(
+        self,
+        graph: GraphInput,
+        params: GradNetParams,
+        seed: int,
+        arrange: Callable[[Float32Array], Float32Array] = lambda features: features,
+    ) -> None:
+        self.graph, self.params, self.arrange = graph, params, arrange
+        self.sampler = SextetSampler(graph.affinity, params.batch, generator(seed, "gradnet sextets"))
+        self.network = GradNetwork(graph, params, generator(seed, "gradnet network"))
+        self.everything = whole_graph(graph, len(params.sizes), params.device)
+        self.adam = torch.optim.Adam(self.network.parameters(), lr=params.learning_rate)
+
+    def run(self, listener: Listener | None = None) -> Float32Array:
+        """Train, and return the features of every item, (n, D), scaled to length one."""
+        p = self.params
+        halving = [round(p.epochs * share) for share in HALVED_AFTER]
+        rate = torch.optim.lr_scheduler.MultiStepLR(self.adam, halving, gamma=0.5)
+        lowest, since = np.inf, 0
+        with task("GRAD-Net", p.epochs) as advance:
+            for number in range(1, p.epochs + 1):
+                steps = [self.step(sextets) for sextets in self.sampler.epoch() if len(sextets)]
+                if not steps:  # nobody has both a neighbour and a stranger: nothing can be learned
+                    break
+                rate.step()
+                local, global_, penalty = (float(term) for term in np.mean(steps, axis=0))
+                epoch = Epoch(number, local, global_, penalty, self.features)
+                if listener is not None:
+                    listener(epoch)
+                advance(1)
+                since = 0 if epoch.loss < lowest * (1 - LOWER) else since + 1
+                lowest = min(lowest, epoch.loss)
+                if p.patience and since >= p.patience:
+                    break
+        return self.features()
+
+    def step(self, sextets: IntArray) -> tuple[float, ...]:
+        """One step of Adam on one batch; the weighted terms of eq. 22."""
+        p = self.params
+        plan, places = self._plan(sextets)
+        i, j, k, l = sextets[:, :4].T  # noqa: E741
+        affinity = torch.from_numpy(self.sampler.affinity(i, j) * self.sampler.affinity(k, l)).to(p.device)
+        self.network.train()
+        features = self.network(plan)
+        pairs = sextet_pairs(places, len(features), p.device)
+        local, global_ = sextet_losses(features, pairs, affinity, p.beta)
+        weighted = torch.stack(
+            [
+                p.local_weight * local,
+                p.global_weight * global_,
+                p.penalty * self.network.squared_parameters(),
+            ]
+        )
+        self.adam.zero_grad()
+        weighted.sum().backward()  # type: ignore[no-untyped-call]
+        self.adam.step()
+        return tuple(weighted.tolist())
+
+    def _plan(self, sextets: IntArray) -> tuple[Plan, IntArray]:
+        """Where the network is needed for a batch, and the sextets as places in its answer."""
+        if not self.sampler.batch:
+            return self.everything, sextets
+        items, places = np.unique(sextets, return_inverse=True)
+        p = self.params
+        plan = needed(self.graph, items, len(p.sizes), p.second_order, p.device)
+        return plan, places.reshape(sextets.shape)
+
+    def features(self) -> Float32Array:
+        """The features of all items without dropout, scaled to length one."""
+        self.network.eval()
+        with torch.no_grad():
+            unit = torch.nn.functional.normalize(self.network(self.everything))
+        return self.arrange(np.ascontiguousarray(unit.cpu().numpy()))

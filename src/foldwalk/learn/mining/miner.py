@@ -1,0 +1,146 @@
+"""Training examples without labels: where Euclidean and manifold similarity disagree.
+
+A. Iscen, G. Tolias, Y. Avrithis and O. Chum, "Mining on Manifolds: metric learning without
+labels", CVPR 2018.
+
+    P+(r) = NN^m(r) minus NN^e(r)    far apart, yet on one manifold: should come closer          (eq. 5)
+    P-(r) = NN^e(r) minus NN^m(r)    close, yet on different manifolds: should go apart          (eq. 6)
+
+The paper's baselines are choices of the same miner: `positives="euclidean"` takes the 5 nearest,
+`negatives="euclidean"` a random choice among all but those; "cyclic" see cyclic.py; `anchor_choice="random"`.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from foldwalk.core.errors import BadInput, NotFitted
+from foldwalk.core.graph import Graph
+from foldwalk.core.neighbors import Neighbors
+from foldwalk.core.seeds import check_seed
+from foldwalk.core.types import Float32Array, Int32Array, IntArray
+from foldwalk.core.vectors import Vectors
+from foldwalk.learn.mining.baselines import cyclic_positives, random_others
+from foldwalk.learn.mining.graph import manifold_neighbors, modes, mutual_graph, random_anchors
+from foldwalk.learn.mining.pools import Pools
+from foldwalk.learn.mining.report import PoolReport, report_pools
+from foldwalk.learn.mining.sets import difference
+from foldwalk.neighbors import knn_graph, prepare
+from foldwalk.rerank.params import Params, neighborhood
+
+Pool = tuple[Int32Array, Float32Array]
+
+
+class MinerParams(Params):
+    graph_k: int = neighborhood(30, "neighbours among which mutual ones are joined (eq. 1)")
+    gamma: float = Field(3.0, gt=0, le=10, description="power of the similarity that an edge weighs")
+    alpha: float = Field(0.99, gt=0, lt=1, description="how far the walk goes before it restarts")
+    positive_k: int = neighborhood(50, "neighbours compared for P+ (eq. 5)")
+    negative_k: int = neighborhood(100, "neighbours compared for P- (eq. 6); the paper's large set: 10,000")
+    keep_positives: int = Field(50, ge=1, le=100_000, description="positives kept, the surest first")
+    keep_negatives: int = Field(50, ge=1, le=100_000, description="negatives kept, the hardest first")
+    positives: Literal["manifold", "euclidean", "cyclic"] = Field("manifold", description="P+, or a baseline")
+    negatives: Literal["manifold", "euclidean"] = Field("manifold", description="P-, or a baseline")
+    euclidean_k: int = neighborhood(5, "nearest that the Euclidean baseline calls positive")
+    cyclic_k: int = neighborhood(4, "nearest of the directed graph whose cycles the baseline looks for")
+    cycle: int = Field(4, ge=2, le=8, description="longest cycle of that baseline")
+    anchors: int = Field(0, ge=0, description="how many anchors; 0: every item")
+    anchor_choice: Literal["modes", "random"] = Field("modes", description="which, if not every item")
+    steps: int = Field(20, ge=1, le=10_000, description="most iterations of conjugate gradients")
+    tolerance: float = Field(1e-10, ge=0, lt=1, description="residual at which they stop")
+
+
+class ManifoldMiner:
+    """Pools of positives and negatives for the anchors of a collection.
+
+    >>> miner = ManifoldMiner(graph_k=5, positive_k=10, negative_k=20)
+    >>> x = np.random.default_rng(0).normal(size=(60, 4))
+    >>> len(miner.fit(x).pools)
+    60
+    """
+
+    graph: Graph
+    seconds: float
+
+    def __init__(self, *, seed: int = 0, **parameters: Any) -> None:
+        self.params = MinerParams.make("ManifoldMiner", parameters)
+        self.seed = check_seed(seed)
+        self._pools: Pools | None = None
+        self._vectors: Vectors | None = None
+
+    def fit(self, features: npt.ArrayLike) -> ManifoldMiner:
+        """Mine from features (n, d); called again with a new embedding, graph and pools are built anew."""
+        began = time.perf_counter()
+        p = self.params
+        vectors = prepare(Vectors.check(features, "features"), p.metric)
+        if len(vectors) < 3:
+            raise BadInput(f"mining needs at least three items, but there are {len(vectors)}.")
+        wanted = max(p.graph_k, p.positive_k, p.negative_k, p.euclidean_k, p.cyclic_k)
+        nearest = knn_graph(vectors, min(wanted, len(vectors) - 1), p.metric, p.search, self.seed)
+        self.graph = mutual_graph(nearest, p.graph_k, p.gamma)
+        anchors = self._anchors()
+        by_walk = None
+        if "manifold" in (p.positives, p.negatives):
+            k = min(max(p.positive_k, p.negative_k), len(vectors) - 1)
+            by_walk = manifold_neighbors(self.graph, anchors, k, p.alpha, p.tolerance, p.steps)
+        self._vectors = vectors
+        self._pools = Pools(
+            len(vectors),
+            anchors,
+            *self._positives(anchors, nearest, by_walk),
+            *self._negatives(anchors, nearest, by_walk),
+        )
+        self.seconds = time.perf_counter() - began
+        return self
+
+    @property
+    def pools(self) -> Pools:
+        if self._pools is None:
+            raise NotFitted("the miner has no pools yet: call fit(features) first.")
+        return self._pools
+
+    def report(self, labels: npt.ArrayLike | None = None) -> PoolReport:
+        """Sizes and hardness of the pools; with labels, which are used for nothing else, their precision."""
+        pools = self.pools
+        assert self._vectors is not None
+        return report_pools(pools, self._vectors.unit(), labels, self.seconds)
+
+    def _anchors(self) -> IntArray:
+        p, items = self.params, len(self.graph)
+        if not p.anchors:
+            return np.arange(items)
+        chosen = modes(self.graph, p.anchors)
+        return chosen if p.anchor_choice == "modes" else random_anchors(items, p.anchors, self.seed)
+
+    def _positives(self, anchors: IntArray, nearest: Neighbors, by_walk: Neighbors | None) -> Pool:
+        p = self.params
+        if p.positives == "euclidean":
+            close = nearest.first(min(p.euclidean_k, nearest.k))
+            return close.ids[anchors][:, : p.keep_positives], close.similarities[anchors][
+                :, : p.keep_positives
+            ]
+        if p.positives == "cyclic":
+            return cyclic_positives(
+                nearest.first(min(p.cyclic_k, nearest.k)), anchors, p.cycle, p.keep_positives
+            )
+        assert by_walk is not None
+        far = by_walk.first(min(p.positive_k, by_walk.k))
+        close = nearest.first(min(p.positive_k, nearest.k))
+        return difference(far.ids, far.similarities, close.ids[anchors], len(nearest), p.keep_positives)
+
+    def _negatives(self, anchors: IntArray, nearest: Neighbors, by_walk: Neighbors | None) -> Pool:
+        p = self.params
+        if p.negatives == "euclidean":
+            close = nearest.first(min(p.euclidean_k, nearest.k))
+            return random_others(close.ids[anchors], anchors, len(nearest), p.keep_negatives, self.seed)
+        assert by_walk is not None
+        close = nearest.first(min(p.negative_k, nearest.k))
+        on_manifold = by_walk.first(min(p.negative_k, by_walk.k)).ids
+        return difference(
+            close.ids[anchors], close.similarities[anchors], on_manifold, len(nearest), p.keep_negatives
+        )

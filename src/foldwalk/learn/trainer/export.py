@@ -1,0 +1,88 @@
+"""A trained model as one ONNX file that ``foldwalk index --backbone model.onnx`` takes.
+
+The file's input are pictures in ImageNet normalisation, what foldwalk gives an ONNX file by default; what the
+model was trained on (other normalisation, grey values, the frozen blocks before a head) stands inside.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from foldwalk.core.errors import BadInput, BadParameter, MissingData
+from foldwalk.descriptors.backbones.base import need
+from foldwalk.descriptors.backbones.onnx_model import NORMALISATIONS
+from foldwalk.descriptors.files import written_whole
+from foldwalk.learn.edms.ensemble import JoinedHeads
+from foldwalk.learn.trainer.lite0 import BLOCKS, FirstBlocks, LastBlocks, lite0
+from foldwalk.learn.trainer.models import Head, SmallConvNet
+
+FEATURES = 1280
+
+
+class PictureModel(nn.Module):
+    """Pictures (n, 3, side, side) in ImageNet normalisation to unit vectors."""
+
+    mean: Tensor
+    spread: Tensor
+
+    def __init__(self, model: nn.Module, first_block: int = 12, side: int = 224) -> None:
+        super().__init__()
+        mean, spread = NORMALISATIONS["imagenet"]
+        self.register_buffer("mean", torch.tensor(mean).reshape(3, 1, 1))
+        self.register_buffer("spread", torch.tensor(spread).reshape(3, 1, 1))
+        self.side = side
+        if isinstance(model, (Head, JoinedHeads)):
+            inputs = model.spec.inputs if isinstance(model, Head) else model.inputs
+            if inputs != FEATURES:
+                raise BadParameter(f"a head on {inputs} numbers is not one on effnet_lite0's 1280.")
+            network = lite0()
+            self.frozen: nn.Module = FirstBlocks(network, BLOCKS)
+            self.trained: nn.Module = LastBlocks(network, BLOCKS, model)
+        elif isinstance(model, LastBlocks):
+            self.frozen, self.trained = FirstBlocks(lite0(), first_block), model
+        elif isinstance(model, SmallConvNet):
+            self.frozen, self.trained = Ink(), model
+        else:
+            raise BadInput(f"a {type(model).__name__} cannot be exported as a model of pictures.")
+
+    def forward(self, pictures: Tensor) -> Tensor:
+        pixels = pictures * self.spread + self.mean
+        if not isinstance(self.frozen, Ink):
+            pixels = (pixels - 127.0) / 128.0
+        return functional.normalize(self.trained(self.frozen(pixels)))
+
+
+class Ink(nn.Module):
+    """Colour pixels of 0 to 255 to how dark they are, from 0 to 1, (n, 1, h, w)."""
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        grey = 0.299 * pixels[:, :1] + 0.587 * pixels[:, 1:2] + 0.114 * pixels[:, 2:]
+        return 1 - grey / 255
+
+
+def export_onnx(model: PictureModel, path: str | os.PathLike[str]) -> Path:
+    """Write the model to an .onnx file, whole or not at all."""
+    target = Path(path)
+    if target.suffix != ".onnx":
+        raise BadInput(f"{target}: a model is exported as .onnx.")
+    if not target.parent.is_dir():
+        raise MissingData(f"{target.parent} is not a folder; create it first.")
+    need("onnx", "images", "Exporting a model")
+    with written_whole(target) as file, warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")  # the exporter warns of its own age
+        torch.onnx.export(
+            model.eval(),
+            (torch.zeros(1, 3, model.side, model.side),),
+            file,  # type: ignore[arg-type]
+            dynamo=False,
+            input_names=["pictures"],
+            output_names=["vectors"],
+            dynamic_axes={"pictures": {0: "batch"}, "vectors": {0: "batch"}},
+        )
+    return target

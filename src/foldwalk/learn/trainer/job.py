@@ -1,0 +1,193 @@
+"""A whole training by its configuration: data, model, recipe, loop, export."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from torch import nn
+
+from foldwalk import datasets
+from foldwalk.core.errors import BadInput, BadParameter
+from foldwalk.core.seeds import generator
+from foldwalk.core.types import AnyArray, IntArray
+from foldwalk.learn.cgml import GraphConsistencyLoss
+from foldwalk.learn.edms.ensemble import Learner, MetaClassEnsemble
+from foldwalk.learn.edms.metaclasses import random_meta_classes
+from foldwalk.learn.edms.variants import make_row
+from foldwalk.learn.mining import ManifoldMiner
+from foldwalk.learn.trainer.config import Config, Method, Model
+from foldwalk.learn.trainer.evaluation import evaluate_embedding, split_classes
+from foldwalk.learn.trainer.export import PictureModel, export_onnx
+from foldwalk.learn.trainer.lite0 import LastBlocks, activations, lite0
+from foldwalk.learn.trainer.logs import Log
+from foldwalk.learn.trainer.loop import Settings, Trainer
+from foldwalk.learn.trainer.loss_names import make_loss
+from foldwalk.learn.trainer.models import Head, HeadSpec, make_conv_net, make_head
+from foldwalk.learn.trainer.recipes import LabelledRecipe, MinedRecipe, ProxyRecipe, Recipe
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """What the model sees, the classes, and what is mined from or whitened (features; else the inputs)."""
+
+    inputs: AnyArray
+    labels: IntArray
+    features: AnyArray
+
+    def rows(self, rows: IntArray) -> Inputs:
+        return Inputs(self.inputs[rows], self.labels[rows], self.features[rows])
+
+
+def load_inputs(name: str, model: Model, root: Path | None = None) -> tuple[Inputs, AnyArray]:
+    """A data set as a model takes it, and its labels as they are called."""
+    features = None
+    if model.kind in ("linear", "mlp", "last_blocks"):
+        found = datasets.load(name, root=root, kind="features")
+        features = found.gallery
+    else:
+        found = datasets.load(name, root=root, kind="pixels")
+    if found.gallery is None or found.labels is None:
+        raise BadInput(f"{name} has no classes to train with.")
+    names = np.asarray(found.labels)
+    codes = np.unique(names, return_inverse=True)[1].astype(np.int64)
+    if model.kind == "conv":
+        side = round(found.gallery.shape[1] ** 0.5)
+        ink = (1 - found.gallery.reshape(-1, 1, side, side) / 255).astype(np.float32)
+        return Inputs(ink, codes, ink.reshape(len(ink), -1)), names
+    assert features is not None
+    if model.kind != "last_blocks":
+        return Inputs(features, codes, features), names
+    if found.gallery_paths is None:
+        raise BadInput(f"the pictures of {name} are not there; a head on its features can be trained.")
+    return Inputs(
+        activations(list(found.gallery_paths), model.first_block, model.size), codes, features
+    ), names
+
+
+def split(config: Config, root: Path | None = None) -> tuple[Inputs, Inputs]:
+    """The inputs to train on and those to test on, as the configuration says."""
+    train, names = load_inputs(config.data.train, config.model, root)
+    if config.data.test:
+        test = None if config.data.held_out else load_inputs(config.data.test, config.model, root)[0]
+    else:
+        inside, outside = split_groups(names)
+        test, train = train.rows(outside), train.rows(inside)
+    if config.data.held_out:
+        inside, outside = split_classes(train.labels, config.data.held_out)
+        test, train = train.rows(outside), train.rows(inside)
+    assert test is not None
+    codes = np.unique(train.labels, return_inverse=True)[1].astype(np.int64)
+    return Inputs(train.inputs, codes, train.features), test
+
+
+def split_groups(names: AnyArray) -> tuple[IntArray, IntArray]:
+    """Items of half of the groups, and of the other half; a class's group is the text before "/"."""
+    groups = np.array([str(name).partition("/")[0] for name in names])
+    order = generator(0, "groups to train on").permutation(np.unique(groups))
+    inside = np.isin(groups, order[: (len(order) + 1) // 2])
+    if inside.all():
+        raise BadInput("all classes belong to one group; name a data set to test on.")
+    return np.flatnonzero(inside), np.flatnonzero(~inside)
+
+
+def make_model(config: Config, train: Inputs) -> nn.Module:
+    m, seed = config.model, config.training.seed
+    if m.kind == "conv":
+        return make_conv_net(m.dim, seed)
+    kind = "linear" if m.kind == "last_blocks" else m.kind
+    spec = HeadSpec(kind, train.features.shape[1], m.dim, m.hidden, m.dropout)
+    head: Head = make_head(spec, train.features, m.init, m.shrinkage, seed)
+    return LastBlocks(lite0(), m.first_block, head) if m.kind == "last_blocks" else head
+
+
+def make_recipe(method: Method, config: Config, train: Inputs) -> Recipe:
+    seed = config.training.seed
+    if method == "mom":
+        c = config.mom
+        return MinedRecipe(
+            train.features, ManifoldMiner(seed=seed, **c.miner), seed=seed, **c.model_dump(exclude={"miner"})
+        )
+    if method == "edms":
+        e = config.edms
+        groups = random_meta_classes(train.labels, e.meta_classes, seed)
+        loss, proxies = make_row(
+            e.variant,
+            groups,
+            seed,
+            alpha=e.alpha,
+            variant=e.similarity,
+            scale=e.scale,
+            steps=e.steps,
+            proxy_rate=e.proxy_rate,
+        )
+        return ProxyRecipe(groups, loss, proxies, e.batch, seed)
+    p = config.cgml if method == "cgml" else config.pml
+    base = make_loss(p.loss, p.options, int(train.labels.max()) + 1, config.model.dim)
+    if method == "cgml":
+        c_ = config.cgml
+        base = GraphConsistencyLoss(base, c_.weight, c_.bound, c_.sigma)
+    return LabelledRecipe(train.labels, base, p.classes, p.per_class, seed)
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """The model, and the figures after each epoch; of an ensemble after each member more."""
+
+    model: nn.Module
+    history: list[dict[str, float]]
+
+
+def run_job(
+    method: Method, config: Config, folder: str | os.PathLike[str] | None = None, root: Path | None = None
+) -> Trained:
+    """Train as configured; with `folder`, write log, checkpoint and model.onnx there."""
+    train, test = split(config, root)
+    if method == "edms" and config.edms.members > 1:
+        trained = _run_ensemble(config, train, test, folder)
+    else:
+        trainer = Trainer(
+            make_model(config, train),
+            train.inputs,
+            make_recipe(method, config, train),
+            Settings(**config.training.model_dump()),
+            (test.inputs, test.labels),
+            folder,
+        )
+        trained = Trained(trainer.model, trainer.fit())
+    if folder is not None:
+        side = 28 if config.model.kind == "conv" else config.model.size
+        export_onnx(PictureModel(trained.model, config.model.first_block, side), Path(folder) / "model.onnx")
+    return trained
+
+
+def _run_ensemble(
+    config: Config, train: Inputs, test: Inputs, folder: str | os.PathLike[str] | None
+) -> Trained:
+    e, m = config.edms, config.model
+    if m.kind not in ("linear", "mlp"):
+        raise BadParameter("an ensemble is one of heads: set model.kind to linear or mlp.")
+    learner = Learner(
+        dim=m.dim,
+        head=m.kind,
+        init=m.init,
+        dropout=m.dropout,
+        settings=replace(Settings(**config.training.model_dump()), evaluate_every=0),
+        **e.model_dump(exclude={"members", "workers"}),
+    )
+    ensemble = MetaClassEnsemble(e.members, learner, seed=config.training.seed, workers=e.workers)
+    ensemble.fit(train.features, train.labels)
+    history = []
+    for members in range(1, e.members + 1):
+        joined = ensemble.transform(test.features, members)
+        clustering = config.training.clustering
+        history.append({"epoch": members, **evaluate_embedding(joined, test.labels, clustering)})
+    if folder is not None:
+        target = Path(folder)
+        target.mkdir(parents=True, exist_ok=True)
+        ensemble.save(target / "ensemble.safetensors")
+        with Log(target, history):
+            pass
+    return Trained(ensemble.module(), history)

@@ -1,0 +1,122 @@
+"""What is trained: a head on frozen features, or a small convolutional network on grey pictures.
+
+Every model turns a batch of inputs into embeddings (n, dim), not normalised, and says by `spec` how it can be
+made again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from foldwalk.core.errors import BadInput, BadParameter
+from foldwalk.core.seeds import generator
+from foldwalk.core.types import Float32Array
+from foldwalk.descriptors.whitening import PcaWhitening
+
+Init = Literal["whiten", "random"]
+
+
+@dataclass(frozen=True)
+class HeadSpec:
+    """`kind` linear, or mlp with one layer of `hidden` units; `dropout` of the input's numbers."""
+
+    kind: Literal["linear", "mlp"] = "linear"
+    inputs: int = 1280
+    dim: int = 128
+    hidden: int = 512
+    dropout: float = 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Head(nn.Module):
+    """Scales features to length one, then projects them."""
+
+    def __init__(self, spec: HeadSpec) -> None:
+        super().__init__()
+        if spec.kind not in ("linear", "mlp"):
+            raise BadParameter(f"a head is linear or mlp, not {spec.kind!r}.")
+        if min(spec.inputs, spec.dim, spec.hidden) < 1 or not 0 <= spec.dropout < 1:
+            raise BadParameter("a head needs sizes of at least 1 and a dropout from 0 to below 1.")
+        self.spec = spec
+        layers: list[nn.Module] = [nn.Dropout(spec.dropout)]
+        if spec.kind == "mlp":
+            layers += [nn.Linear(spec.inputs, spec.hidden), nn.ReLU(), nn.Linear(spec.hidden, spec.dim)]
+        else:
+            layers.append(nn.Linear(spec.inputs, spec.dim))
+        self.layers = nn.Sequential(*layers)
+
+    def forward(self, features: Tensor) -> Tensor:
+        projected: Tensor = self.layers(functional.normalize(features))
+        return projected
+
+
+def make_head(
+    spec: HeadSpec, features: Float32Array, init: Init = "whiten", shrinkage: float = 0.98, seed: int = 0
+) -> Head:
+    """A head before training. "whiten" begins where PCA whitening of the features ends (linear heads)."""
+    with seeded(seed, "head"):
+        head = Head(spec)
+    if init == "random":
+        return head
+    if init != "whiten" or spec.kind != "linear":
+        raise BadParameter(f"a {spec.kind} head cannot begin with {init!r}; choose random.")
+    if spec.dim > spec.inputs:
+        raise BadParameter(
+            f"whitening gives at most {spec.inputs} dimensions, but {spec.dim} were asked for."
+        )
+    mean, projection = PcaWhitening(spec.dim, shrinkage).fit(features)._fitted()
+    linear = head.layers[-1]
+    assert isinstance(linear, nn.Linear)
+    # Columns of a common size: otherwise the rate would mean another thing for every data set.
+    projection = projection / np.linalg.norm(projection, axis=0).mean()
+    with torch.no_grad():
+        linear.weight.copy_(torch.from_numpy(np.ascontiguousarray(projection.T)))
+        linear.bias.copy_(torch.from_numpy(-(mean @ projection)))
+    return head
+
+
+class SmallConvNet(nn.Module):
+    """Four blocks of convolution, normalisation, ReLU and pooling for grey pictures (n, 1, side, side)."""
+
+    def __init__(self, dim: int = 64, width: int = 32) -> None:
+        super().__init__()
+        self.dim, self.width = dim, width
+        blocks: list[nn.Module] = []
+        for inputs, outputs in zip(
+            (1, width, width, 2 * width), (width, width, 2 * width, 2 * width), strict=True
+        ):
+            blocks += [nn.Conv2d(inputs, outputs, 3, padding=1), nn.BatchNorm2d(outputs), nn.ReLU()]
+            blocks.append(nn.MaxPool2d(2, ceil_mode=True))
+        self.blocks = nn.Sequential(*blocks)
+        self.last = nn.Linear(2 * width, dim)
+
+    def forward(self, pictures: Tensor) -> Tensor:
+        if pictures.ndim != 4 or pictures.shape[1] != 1:
+            raise BadInput(
+                f"the small network takes grey pictures (n, 1, h, w), not {tuple(pictures.shape)}."
+            )
+        embedded: Tensor = self.last(self.blocks(pictures).mean(dim=(2, 3)))
+        return embedded
+
+
+def make_conv_net(dim: int, seed: int = 0) -> SmallConvNet:
+    with seeded(seed, "conv net"):
+        return SmallConvNet(dim)
+
+
+@contextmanager
+def seeded(seed: int, purpose: str) -> Iterator[None]:
+    """torch's own random numbers for one purpose; the global state is as before afterwards."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(int(generator(seed, purpose).integers(2**62)))
+        yield

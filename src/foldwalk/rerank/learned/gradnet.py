@@ -1,0 +1,90 @@
+"""GRAD-Net: features learned on the graph of mutual neighbours; ranking is plain search among them.
+
+Z. Dou, H. Cui, L. Zhang and B. Wang, "Learning global and local consistent representations for unsupervised
+image retrieval via deep graph diffusion networks". With S the normalised affinities of mutual neighbours and
+H(0) the vectors beside their sparse codes over k-means centres:
+
+    H(l+1) = LeakyReLU( (I + S) H(l) W1 + S (S H(l) * H(l)) W2 )                               (eq. 16)
+
+Layers are concatenated and compared by the cosine. The weights are trained on the collection itself, without
+labels: neighbours are drawn together, and two neighbourhoods shall be as similar by one pair of members as by
+another. An unseen query gets the mean of its nearest items' features (QFE, eq. 23). The training is in
+`foldwalk.learn.gradnet` and needs torch; ranking with a method that was fitted or loaded does not.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from foldwalk.core.types import AnyArray, Float32Array, IntArray
+from foldwalk.core.vectors import Vectors
+from foldwalk.learn.gradnet import GradNet, GradNetParams
+from foldwalk.learn.gradnet.choice import largest_k
+from foldwalk.neighbors import Searcher
+from foldwalk.rerank.base import Reranker
+from foldwalk.rerank.order import Reached
+from foldwalk.rerank.registry import register
+
+
+@register
+class GradNetMethod(Reranker):
+    name = "gradnet"
+    family = "learned"
+    paper = "Dou et al., Learning global and local consistent representations, deep graph diffusion networks"
+    summary = "features learned on the graph of mutual neighbours, without labels; then plain search"
+    Parameters = GradNetParams
+
+    def _prepare(self) -> None:
+        self.model = GradNet(seed=self.seed, **self.params.model_dump())
+        rows = self._truncated()
+        if rows is None:
+            self.model.fit_graph(self.vectors, self.neighbors(self._wanted()))
+        else:
+            inner = GradNet(seed=self.seed, **self.params.model_dump()).fit(self.vectors.values[rows])
+            features = np.zeros((len(self.vectors), inner.features.shape[1]), np.float32)
+            features[rows] = inner.features
+            self.model.adopt(self.vectors, features, inner.k)
+        self._index()
+
+    def _wanted(self) -> int:
+        """Neighbours to know; of those handed in as many as there are, where k is still to be chosen."""
+        wanted = largest_k(self.params)
+        if self.params.fixed_k is None and self._given and self._neighbors is not None:
+            return min(wanted, self._neighbors.k)
+        return wanted
+
+    def _truncated(self) -> IntArray | None:
+        """Section 3.7: the queries that joined the gallery and the nearest items of each, or None for all."""
+        joined = np.arange(self.candidates, len(self.vectors))
+        if not self.params.truncate or not len(joined):
+            return None
+        nearest = self.search_rows(joined, self.params.truncate).ids
+        return np.concatenate([np.unique(nearest[nearest >= 0]), joined])
+
+    def _index(self) -> None:
+        self.learned = Searcher(
+            Vectors(self.model.features[: self.candidates]), "cosine", self.params.search, self.seed
+        )
+
+    def transform(self, queries: Float32Array) -> Float32Array:
+        """The learned features of queries that were never seen."""
+        return self.model.transform(queries)
+
+    def _walk_new(self, queries: Vectors, top: int) -> Reached:
+        return self._nearest(self.model.expand(self.search(queries, self.model.k)), None, top)
+
+    def _walk_rows(self, rows: IntArray, top: int) -> Reached:
+        own = np.where(rows < self.candidates, rows, -1)
+        return self._nearest(Vectors(self.model.features[rows]), own, top)
+
+    def _nearest(self, features: Vectors, own: IntArray | None, top: int) -> Reached:
+        found = self.learned.search(features, min(top, self.candidates), own)
+        return Reached(found.ids, found.similarities)
+
+    def _state(self) -> dict[str, AnyArray]:
+        return {"features": self.model.features, "k": np.array(self.model.k)}
+
+    def _restore(self, state: dict[str, AnyArray]) -> None:
+        self.model = GradNet(seed=self.seed, **self.params.model_dump())
+        self.model.adopt(self.vectors, state["features"].astype(np.float32, copy=False), int(state["k"]))
+        self._index()

@@ -1,0 +1,75 @@
+"""Ensembles on meta-classes: fusion, saving, processes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from test_learn_trainer import noisy
+
+from foldwalk.core import BadInput, BadParameter, NotFitted
+from foldwalk.learn import MetaClassEnsemble
+from foldwalk.learn.edms.ensemble import Learner
+from foldwalk.learn.trainer import Settings, evaluate_embedding
+
+QUICK = Learner(
+    meta_classes=4, dim=6, batch=60, settings=Settings(epochs=3, learning_rate=0.01, evaluate_every=0)
+)
+
+
+@pytest.fixture(scope="module")
+def ensemble() -> MetaClassEnsemble:
+    return MetaClassEnsemble(3, QUICK, weights=[1, 4, 0.25]).fit(*noisy())
+
+
+def test_the_dot_product_is_equation_1(ensemble):
+    x, _ = noisy(seed=1)
+    joined = ensemble.transform(x)
+    assert joined.shape == (240, 18)
+    similar = np.zeros((240, 240))
+    for e, weight in enumerate([1, 4, 0.25]):
+        alone = MetaClassEnsemble(1, QUICK)
+        alone.heads = [ensemble.heads[e]]
+        unit = alone.transform(x)
+        similar += weight * unit @ unit.T
+    np.testing.assert_allclose(joined @ joined.T, similar / 5.25, atol=1e-5)
+    assert ensemble.transform(x, members=2).shape == (240, 12)
+
+
+def test_members_differ_and_the_ensemble_beats_the_worst_of_them(ensemble):
+    x, labels = noisy(seed=1)
+    alone = []
+    for head in ensemble.heads:
+        single = MetaClassEnsemble(1, QUICK)
+        single.heads = [head]
+        alone.append(evaluate_embedding(single.transform(x), labels, clustering=False)["R@1"])
+    assert len(set(alone)) > 1
+    assert evaluate_embedding(ensemble.transform(x), labels, clustering=False)["R@1"] > min(alone)
+
+
+def test_saved_as_one_file(tmp_path, ensemble):
+    path = ensemble.save(tmp_path / "model.safetensors")
+    again = MetaClassEnsemble.load(path)
+    x, _ = noisy(seed=1)
+    np.testing.assert_array_equal(again.transform(x), ensemble.transform(x))
+    assert again.learner == ensemble.learner
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(BadInput, match="not an ensemble"):
+        MetaClassEnsemble.load(path)
+    with pytest.raises(BadInput, match="safetensors"):
+        ensemble.save(tmp_path / "model.pt")
+
+
+def test_processes_give_the_same_members():
+    x, labels = noisy(120)
+    one = MetaClassEnsemble(2, QUICK, seed=5).fit(x, labels)
+    two = MetaClassEnsemble(2, QUICK, seed=5, workers=2).fit(x, labels)
+    np.testing.assert_allclose(two.transform(x), one.transform(x), atol=1e-5)
+
+
+def test_bad_choices_are_refused():
+    with pytest.raises(NotFitted):
+        MetaClassEnsemble().transform(np.eye(3))
+    with pytest.raises(BadParameter, match="2 numbers"):
+        MetaClassEnsemble(2, weights=[1.0])
+    with pytest.raises(BadInput, match="3 labels for 240"):
+        MetaClassEnsemble(2, QUICK).fit(noisy()[0], [1, 2, 3])

@@ -1,0 +1,211 @@
+"""Configurations, whole trainings, the exported model as a backbone, the command."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from foldwalk.core import BadInput, MissingData, UnknownName
+from foldwalk.descriptors import backbone
+from foldwalk.learn.edms.ensemble import JoinedHeads
+from foldwalk.learn.trainer import HeadSpec, make_conv_net, make_head
+from foldwalk.learn.trainer.config import Config, parse_config, read_config, shipped
+from foldwalk.learn.trainer.export import PictureModel, export_onnx
+from foldwalk.learn.trainer.job import run_job, split, split_groups
+from foldwalk.learn.trainer.lite0 import FirstBlocks, LastBlocks, activations, lite0
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("FOLDWALK_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+@pytest.fixture
+def pictures() -> list[Image.Image]:
+    rng = np.random.default_rng(0)
+    return [Image.fromarray(rng.integers(0, 255, (90, 120, 3), dtype=np.uint8)) for _ in range(3)]
+
+
+@pytest.fixture
+def features_root(tmp_path):
+    """A data set `toy` of 8 classes with 1280 features each, in the layout foldwalk reads."""
+    rng = np.random.default_rng(0)
+    labels = np.repeat([f"{group}/{c}" for group in "abcd" for c in "xy"], 12)
+    centres = {label: rng.normal(size=1280) for label in labels}
+    x = np.stack([centres[label] + 2 * rng.normal(size=1280) for label in labels]).astype(np.float32)
+    (tmp_path / "features").mkdir()
+    np.savez(tmp_path / "features" / "toy_made.npz", x=x, labels=labels)
+    return tmp_path
+
+
+def test_shipped_configurations_can_be_read():
+    assert {"cub-mom-paper", "cub-edms-paper", "cub-cgml-paper", "cub-pml"} <= set(shipped())
+    for name in shipped():
+        assert isinstance(read_config(name), Config)
+    paper = read_config("cub-mom-paper")
+    assert (paper.training.learning_rate, paper.mom.margin, paper.mom.miner["graph_k"]) == (0.01, 0.5, 30)
+
+
+def test_wrong_configurations_are_refused_in_one_sentence(tmp_path):
+    with pytest.raises(BadInput, match=r"training\.epochs"):
+        parse_config("[training]\nepochs = -1")
+    with pytest.raises(BadInput, match=r"model\.sise"):
+        parse_config("[model]\nsise = 3")
+    with pytest.raises(BadInput, match="not TOML"):
+        parse_config("[model")
+    with pytest.raises(MissingData):
+        read_config(tmp_path / "no.toml")
+    with pytest.raises(UnknownName, match="cub-pml"):
+        read_config("nonsense")
+
+
+TOY = """
+[data]
+train = "toy"
+test = ""
+[model]
+dim = 8
+[training]
+epochs = 2
+learning_rate = 1e-3
+clustering = false
+[mom.miner]
+graph_k = 6
+positive_k = 8
+negative_k = 12
+[edms]
+meta_classes = 4
+members = {members}
+[cgml]
+classes = 4
+per_class = 4
+[pml]
+loss = "triplet"
+classes = 4
+per_class = 4
+"""
+
+
+@pytest.mark.parametrize("method", ["mom", "edms", "cgml", "pml"])
+def test_every_method_trains_from_a_configuration(features_root, method):
+    history = run_job(method, parse_config(TOY.format(members=1)), None, features_root).history
+    assert [row["epoch"] for row in history] == [0, 1, 2]
+    assert 0 < history[-1]["R@1"] <= 1
+
+
+def test_groups_are_not_shared_between_training_and_test(features_root):
+    train, test = split(parse_config(TOY.format(members=1)), features_root)
+    assert len(train.labels) == len(test.labels) == 48
+    assert len(np.unique(train.labels)) == 4
+    inside, outside = split_groups(np.array(["a/x", "b/y", "a/z", "c/x"]))
+    assert len(inside) + len(outside) == 4
+    with pytest.raises(BadInput, match="one group"):
+        split_groups(np.array(["a/x", "a/y"]))
+
+
+def test_ensembles_are_saved_and_measured_member_by_member(features_root, tmp_path):
+    trained = run_job("edms", parse_config(TOY.format(members=2)), tmp_path / "out", features_root)
+    assert [row["epoch"] for row in trained.history] == [1, 2]
+    assert (tmp_path / "out" / "ensemble.safetensors").is_file()
+    assert backbone(tmp_path / "out" / "model.onnx").dim == 16
+
+
+def test_a_head_on_features_becomes_a_backbone(tmp_path, pictures):
+    plain = backbone("effnet_lite0")
+    features = plain.embed(pictures)
+    head = make_head(HeadSpec("linear", 1280, 12), features, "random").eval()
+    exported = backbone(export_onnx(PictureModel(head), tmp_path / "model.onnx"))
+    with torch.no_grad():
+        expected = torch.nn.functional.normalize(head(torch.from_numpy(features))).numpy()
+    np.testing.assert_allclose(exported.embed(pictures), expected, atol=2e-4)
+    joined = JoinedHeads([head, head], [1.0, 1.0]).eval()
+    both = backbone(export_onnx(PictureModel(joined), tmp_path / "both.onnx")).embed(pictures)
+    np.testing.assert_allclose(both, np.concatenate([expected, expected], 1) / 2**0.5, atol=2e-4)
+
+
+def test_first_and_last_blocks_are_the_whole_network(tmp_path, pictures):
+    paths = []
+    for number, picture in enumerate(pictures):
+        paths.append(tmp_path / f"{number}.png")
+        picture.save(paths[-1])
+    kept = activations(paths, 12)
+    assert kept.shape == (3, 2, 192, 7, 7)
+    head = make_head(HeadSpec("linear", 1280, 12), np.eye(1280, dtype=np.float32), "random")
+    model = LastBlocks(lite0(), 12, head).eval()
+    with torch.no_grad():
+        features = model.features(torch.from_numpy(np.asarray(kept[:, 0], np.float32))).numpy()
+    plain = backbone("effnet_lite0").embed(pictures)
+    assert np.corrcoef(features.ravel(), plain.ravel())[0, 1] > 0.9999
+    exported = backbone(export_onnx(PictureModel(model, 12), tmp_path / "model.onnx"))
+    with torch.no_grad():
+        expected = torch.nn.functional.normalize(
+            model(torch.from_numpy(np.asarray(kept, np.float32)))
+        ).numpy()
+    np.testing.assert_allclose(exported.embed(pictures), expected, atol=5e-3)
+    assert activations(paths, 12).tobytes() == kept.tobytes()
+
+
+def test_training_draws_mirror_images_and_keeps_statistics():
+    network = lite0()
+    model = LastBlocks(
+        network, 15, make_head(HeadSpec("linear", 1280, 4), np.eye(1280, dtype=np.float32), "random")
+    )
+    views = torch.randn(6, 2, 192, 7, 7, generator=torch.Generator().manual_seed(0))
+    before = model.norm.running_mean.clone()
+    model.train()
+    torch.manual_seed(0)
+    drawn = model(views).detach()
+    assert torch.equal(before, model.norm.running_mean)
+    model.eval()
+    plain, mirrored = model(views[:, 0]).detach(), model(views[:, 1]).detach()
+    first = [torch.allclose(d, p, atol=1e-4) for d, p in zip(drawn, plain, strict=True)]
+    second = [torch.allclose(d, m, atol=1e-4) for d, m in zip(drawn, mirrored, strict=True)]
+    assert all(a != b for a, b in zip(first, second, strict=True))
+    assert any(first)
+    assert any(second)
+    assert torch.equal(model(views), plain)
+    assert FirstBlocks(network, 15)(torch.zeros(1, 3, 224, 224)).shape == (1, 192, 7, 7)
+
+
+def test_a_small_network_becomes_a_backbone(tmp_path):
+    net = make_conv_net(8).eval()
+    path = export_onnx(PictureModel(net, side=28), tmp_path / "net.onnx")
+    grey = np.random.default_rng(0).integers(0, 255, (28, 28), dtype=np.uint8)
+    with torch.no_grad():
+        expected = torch.nn.functional.normalize(
+            net(torch.from_numpy(1 - grey[None, None] / 255).float())
+        ).numpy()
+    found = backbone(path).embed([Image.fromarray(grey)])
+    np.testing.assert_allclose(found, expected, atol=1e-3)
+    with pytest.raises(BadInput, match=r"\.onnx"):
+        export_onnx(PictureModel(net, side=28), tmp_path / "net.pt")
+    with pytest.raises(BadInput, match="cannot be exported"):
+        PictureModel(torch.nn.Linear(3, 3))
+
+
+def test_the_command(features_root, tmp_path):
+    from foldwalk.cli.train import train
+
+    config = tmp_path / "toy.toml"
+    config.write_text(TOY.format(members=1))
+    program = "import sys, typer; from foldwalk.cli.train import train; typer.run(train)"
+    out = tmp_path / "out"
+    options = ["--config", config, "--out", out, "--epochs", "1", "--root", features_root, "--json"]
+    run = subprocess.run(
+        [sys.executable, "-c", program, "cgml", *options],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    assert [row["epoch"] for row in json.loads(run.stdout)["history"]] == [0, 1]
+    assert {"log.csv", "checkpoint.pt", "model.onnx"} <= {path.name for path in out.iterdir()}
+    with pytest.raises(UnknownName, match="mom, edms"):
+        train("nonsense", "cub-pml", tmp_path)

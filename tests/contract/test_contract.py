@@ -17,7 +17,7 @@ QUERIES = np.concatenate([GALLERY[:6] + 0.02, QUERIES[6:]]).astype(np.float32)
 
 
 # The contract does not depend on how long a method learns.
-QUICK = {"gradnet": {"epochs": 3}}
+QUICK = {"gradnet": {"epochs": 3}, "gss": {"steps": 3}}
 
 
 def create(name, **parameters):

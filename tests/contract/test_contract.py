@@ -17,7 +17,13 @@ QUERIES = np.concatenate([GALLERY[:6] + 0.02, QUERIES[6:]]).astype(np.float32)
 
 
 # The contract does not depend on how long a method learns.
-QUICK = {"gradnet": {"epochs": 3}}
+QUICK = {
+    "gradnet": {"epochs": 3},
+    "gss": {"steps": 3},
+    "lattqe": {"steps": 3},
+    "csa": {"steps": 3},
+    "ssr": {"steps": 3},
+}
 
 
 def create(name, **parameters):

@@ -10,7 +10,6 @@ from foldwalk.core import Graph, Neighbors, Vectors
 from foldwalk.learn.gradnet.choice import choose_k, excess_transitivity
 from foldwalk.learn.gradnet.graph import (
     as_directions,
-    canonical_order,
     codes,
     edge_weights,
     graph_input,
@@ -20,6 +19,7 @@ from foldwalk.learn.gradnet.graph import (
 )
 from foldwalk.learn.gradnet.parameters import GradNetParams
 from foldwalk.neighbors import knn_graph
+from foldwalk.rerank.learned.space import canonical_order
 from samples import clustered
 
 RNG = np.random.default_rng(0)

@@ -94,7 +94,7 @@ class Reranker(ABC):
         """
         items = Vectors.check(gallery, "gallery")
         asked = Vectors.check(queries, "queries", items.dim)
-        joined = type(self)(self.params, self.seed)
+        joined = self._unfitted()
         everyone = Vectors(np.concatenate([items.values, asked.values]))
         joined._adopt(prepare(everyone, self.params.metric), len(items), None)
         rows = np.arange(len(items), len(items) + len(asked))
@@ -112,6 +112,10 @@ class Reranker(ABC):
 
     @abstractmethod
     def _walk_rows(self, rows: IntArray, top: int) -> Reached: ...
+
+    def _unfitted(self) -> Self:
+        """A method like this one that has seen no gallery."""
+        return type(self)(self.params, self.seed)
 
     def _state(self) -> dict[str, AnyArray]:
         """What `_prepare` computed and `save` should keep; without it, loading prepares again."""

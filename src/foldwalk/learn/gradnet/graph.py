@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +9,7 @@ from scipy import sparse
 
 from foldwalk.core.graph import Graph
 from foldwalk.core.neighbors import Neighbors
-from foldwalk.core.types import BoolArray, Float32Array, Float64Array, IntArray
+from foldwalk.core.types import BoolArray, Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.graph import (
     anchor_graph,
@@ -22,6 +21,7 @@ from foldwalk.graph import (
     normalise,
 )
 from foldwalk.learn.gradnet.parameters import GradNetParams
+from foldwalk.rerank.learned.space import Lift
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,12 +35,6 @@ class GraphInput:
 
     def __len__(self) -> int:
         return len(self.features)
-
-
-def canonical_order(vectors: Vectors) -> IntArray:
-    """An order by the items' contents alone, so that the order of the gallery does not matter."""
-    digests = [hashlib.blake2b(row.tobytes(), digest_size=8).digest() for row in vectors.values]
-    return np.argsort(np.array(digests), kind="stable")
 
 
 def reordered(neighbors: Neighbors, order: IntArray) -> Neighbors:
@@ -95,18 +89,8 @@ def has_no_direction(vectors: Vectors, metric: str) -> BoolArray:
 
 
 def as_directions(vectors: Vectors, metric: str) -> Float32Array:
-    """Vectors whose cosines tell what their metric tells.
-
-    Unit vectors are that already. Points of a Euclidean space are centred, scaled to mean square length one
-    and lifted to the unit sphere of one dimension more by inverse stereographic projection: it keeps
-    angles, so near points stay near, and no two points share a direction.
-    """
-    if metric == "cosine":
-        return vectors.values
-    centred: Float64Array = vectors.values - vectors.values.mean(axis=0, dtype=np.float64)
-    centred /= max(np.sqrt(np.einsum("ij,ij->i", centred, centred).mean()), 1e-30)
-    square = np.einsum("ij,ij->i", centred, centred)[:, None]
-    return np.asarray(np.hstack([2 * centred, square - 1]) / (square + 1), np.float32)
+    """Vectors whose cosines tell what their metric tells: unit vectors already do."""
+    return vectors.values if metric == "cosine" else Lift.learn(vectors.values).place(vectors.values)
 
 
 def rotate(features: Float32Array) -> Float32Array:

@@ -33,11 +33,12 @@ from foldwalk.core.seeds import check_seed
 from foldwalk.core.types import Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.learn.gradnet.choice import choose_k, largest_k
-from foldwalk.learn.gradnet.graph import canonical_order, graph_input, has_no_direction, reordered
+from foldwalk.learn.gradnet.graph import graph_input, has_no_direction, reordered
 from foldwalk.learn.gradnet.parameters import GradNetParams
 from foldwalk.learn.gradnet.query import expand, expand_again
 from foldwalk.learn.gradnet.saving import read_net, write_net
 from foldwalk.neighbors import Searcher, knn_graph, prepare
+from foldwalk.rerank.learned.space import canonical_order
 from foldwalk.rerank.order import complete
 
 if TYPE_CHECKING:

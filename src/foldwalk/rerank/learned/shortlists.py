@@ -1,0 +1,226 @@
+"""What networks that re-rank the nearest items of a query share: training on pairs, weights, shortlists.
+
+By default such a network is trained on the gallery itself, on pairs that the graph agrees on
+(`pseudo_labels.py`); no label is used. A network can also be taught elsewhere and be used for any gallery:
+
+    method.learn(vectors, labels)       train on these items; without labels, on pairs their graph agrees on
+    method.save_weights("csa.npz")      keep what was learned
+    method.load_weights("csa.npz")      use it: `fit` then trains nothing
+
+The number of steps is fixed, and networks start from a form that already ranks sensibly (every residual
+branch starts at zero), so that a short training cannot do much harm. Training and ranking need torch.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from foldwalk.core.errors import BadInput, MissingData
+from foldwalk.core.neighbors import Neighbors
+from foldwalk.core.progress import task
+from foldwalk.core.seeds import generator
+from foldwalk.core.types import AnyArray, BoolArray, Float32Array, Int32Array, IntArray
+from foldwalk.core.vectors import Vectors
+from foldwalk.graph import as_rows
+from foldwalk.neighbors import prepare
+from foldwalk.rerank.base import Reranker
+from foldwalk.rerank.learned.pseudo_labels import NEIGHBORS, GivenLabels, PseudoLabels
+from foldwalk.rerank.learned.space import canonical_order
+from foldwalk.rerank.learned.training import need_torch, train
+from foldwalk.rerank.order import Reached
+from foldwalk.rerank.params import Params
+
+BLOCK = 256
+
+
+class ShortlistParams(Params):
+    k: int
+    steps: int = Field(150, ge=0, le=100_000, description="steps of training")
+    batch: int = Field(32, ge=1, le=10_000, description="queries per step")
+    learning_rate: float = Field(1e-3, gt=0, le=1, description="of Adam, at the start")
+
+
+class ShortlistNetwork(Reranker):
+    """A method says what its network is and what it reads of the vectors."""
+
+    network: Any
+    weights: dict[str, AnyArray]
+    strangers: float
+    taught: dict[str, AnyArray] | None = None
+
+    @abstractmethod
+    def _network(self) -> Any:
+        """A torch module with fresh weights, built under a seed of its own."""
+
+    @abstractmethod
+    def _scores(self, queries: Float32Array, ids: Int32Array) -> Any:
+        """A tensor (q, k) of scores in [-1, 1] for queries and their nearest items (-1: none)."""
+
+    def _describe(self) -> None:
+        """Look at `self.vectors` before the network reads them."""
+
+    # Learning ---------------------------------------------------------------------------------------------
+
+    def learn(self, vectors: npt.ArrayLike, labels: npt.ArrayLike | None = None) -> Self:
+        """Train on these items, with labels or without, and use what was learned for every later `fit`."""
+        pupil = type(self)(self.params, self.seed)
+        seen = prepare(Vectors.check(vectors, "vectors"), self.params.metric)
+        truth = None if labels is None else GivenLabels(labels, len(seen))
+        pupil._vectors, pupil.candidates = seen, len(seen)
+        pupil._begin()
+        pupil._train(truth)
+        self.taught = pupil.weights
+        return self
+
+    def save_weights(self, path: str | os.PathLike[str]) -> Path:
+        """Write the network to a .npz file."""
+        target = Path(path)
+        if target.suffix != ".npz":
+            raise BadInput(f"{target}: weights are saved as .npz.")
+        known = self.taught if self.taught is not None else getattr(self, "weights", None)
+        if known is None:
+            raise BadInput(f"{self.name} has learned nothing yet: call learn(vectors) or fit(gallery) first.")
+        np.savez(target, **known)
+        return target
+
+    def load_weights(self, path: str | os.PathLike[str]) -> Self:
+        """Use a network that was learned before, with the same parameters."""
+        source = Path(path)
+        if not source.is_file():
+            raise MissingData(f"{source} does not exist.")
+        try:
+            with np.load(source, allow_pickle=False) as file:
+                self.taught = {name: file[name] for name in file.files}
+        except Exception as error:  # broken bytes lead the reader to errors of any kind
+            raise BadInput(f"{source} does not hold weights saved by foldwalk: {error}.") from None
+        return self
+
+    def _unfitted(self) -> Self:
+        same = super()._unfitted()
+        same.taught = self.taught
+        return same
+
+    def _prepare(self) -> None:
+        self._begin()
+        if self.taught is None:
+            self._train(None)
+        else:
+            self._use(self.taught)
+        self._finished()
+
+    def _begin(self) -> None:
+        torch = need_torch(self.name)
+        # The mean similarity of all pairs, from a sample: what is no more similar than that is a stranger.
+        some = self.vectors.values[canonical_order(self.vectors)[:500]]
+        self.strangers = 0.0
+        self.strangers = float(self._similarity(some[None], some[None], np.array(True)).mean())
+        self._describe()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            self.network = self._network()
+
+    def _train(self, truth: GivenLabels | None) -> None:
+        known = self.neighbors(max(self.params.k, NEIGHBORS))
+        labels = truth or (PseudoLabels(known) if known.k else None)
+        near = self._padded(known.ids)
+        order, rng = canonical_order(self.vectors), generator(self.seed, self.name)
+        if labels is not None:
+            friends = labels.same(np.arange(len(near)), near)
+            # Somebody without friends or without strangers on the list has nothing to teach.
+            teaching = np.asarray(friends.any(axis=1) & ((near >= 0) & ~friends).any(axis=1))
+            order = order[teaching[order]]
+        if labels is None or not len(order):
+            self._use(None)
+            return
+        p, torch = self.params, need_torch(self.name)
+
+        def loss(_: int) -> Any:
+            rows = order[np.sort(rng.choice(len(order), size=min(p.batch, len(order)), replace=False))]
+            ids = near[rows]
+            same = torch.from_numpy(labels.same(rows, ids))
+            absent = torch.from_numpy(ids < 0)
+            return self._loss(self.vectors.values[rows], ids, same, absent)
+
+        self.network.train()
+        train(self.name, self.network.parameters(), loss, p.steps, p.learning_rate)
+        self._use(None)
+
+    def _loss(self, queries: Float32Array, ids: Int32Array, same: Any, absent: Any) -> Any:
+        """Each friend on the list against all strangers: mean of - log(e^f / (e^f + sum of e^s))."""
+        torch = need_torch(self.name)
+        logits = self._scores(queries, ids) * self.network.sharpness.exp()
+        strangers = torch.logsumexp(logits.masked_fill(same | absent, -torch.inf), dim=1, keepdim=True)
+        return torch.nn.functional.softplus(strangers - logits)[same].mean()
+
+    def _use(self, weights: dict[str, AnyArray] | None) -> None:
+        torch = need_torch(self.name)
+        if weights is not None:
+            try:
+                tensors = {name: torch.from_numpy(np.array(a)) for name, a in weights.items()}
+                self.network.load_state_dict(tensors)
+            except RuntimeError:
+                raise BadInput(f"these weights do not fit {self.name} with its present parameters.") from None
+        self.network.eval()
+        self.weights = {name: t.detach().numpy() for name, t in self.network.state_dict().items()}
+
+    def _finished(self) -> None:
+        """What is left to do once the network is there."""
+
+    # Ranking ----------------------------------------------------------------------------------------------
+
+    def _walk_new(self, queries: Vectors, top: int) -> Reached:
+        return self._refine(queries, self.search(queries, self.params.k), top)
+
+    def _walk_rows(self, rows: IntArray, top: int) -> Reached:
+        return self._refine(Vectors(self.vectors.values[rows]), self.search_rows(rows, self.params.k), top)
+
+    def _refine(self, queries: Vectors, found: Neighbors, top: int) -> Reached:
+        torch = need_torch(self.name)
+        scores = np.zeros(found.ids.shape, np.float32)
+        with task(f"{self.name} on shortlists", len(queries)) as advance, torch.no_grad():
+            for first in range(0, len(queries), BLOCK):
+                part = slice(first, first + BLOCK)
+                ids = self._padded(found.ids[part])
+                scores[part] = self._scores(queries.values[part], ids).numpy()[:, : found.k]
+                advance(len(ids))
+        # `as_rows` leaves out what is not above zero, so scores, which lie in [-1, 1], are shifted meanwhile.
+        rows = as_rows(found, scores + 2, self.candidates)
+        reached = Reached.from_sparse(rows, top, self.candidates, None)
+        return Reached(reached.ids, reached.scores - 2)
+
+    def _padded(self, ids: Int32Array) -> Int32Array:
+        """Lists of exactly k places, -1 where there is nobody."""
+        k: int = self.params.k
+        return np.pad(ids[:, :k], ((0, 0), (0, max(0, k - ids.shape[1]))), constant_values=-1)
+
+    def _items(self, ids: Int32Array) -> Float32Array:
+        """The vectors of lists of items, (q, k, d); zeros where there is nobody."""
+        return np.where((ids >= 0)[:, :, None], self.vectors.values[ids], np.float32(0))
+
+    def _similarity(self, a: Float32Array, b: Float32Array, known: BoolArray) -> Float32Array:
+        """Similarities of two stacks of vectors, counted from that of strangers, 0 beside absent items."""
+        products = a @ b.transpose(0, 2, 1)
+        if self.params.metric == "euclidean":
+            lengths = [np.einsum("qmd,qmd->qm", v, v) for v in (a, b)]
+            squared = lengths[0][:, :, None] + lengths[1][:, None, :] - 2 * products
+            products = 1 / (1 + np.sqrt(np.maximum(squared, 0)))
+        relative = (products - self.strangers) / max(1 - self.strangers, 1e-6)
+        return np.where(known, relative, 0).astype(np.float32)
+
+    def _state(self) -> dict[str, AnyArray]:
+        return {**self.weights, "__taught__": np.array(self.taught is not None)}
+
+    def _restore(self, state: dict[str, AnyArray]) -> None:
+        weights = {name: a for name, a in state.items() if name != "__taught__"}
+        self._begin()
+        self._use(weights)
+        if state["__taught__"]:
+            self.taught = self.weights
+        self._finished()

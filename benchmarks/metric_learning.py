@@ -30,7 +30,6 @@ test = "cub_last100"
 [model]
 kind = "linear"
 dim = 512
-shrinkage = 1.0
 [training]
 epochs = 8
 learning_rate = 1e-3

@@ -21,7 +21,7 @@ from metric_learning_choice import LOSSES
 
 TITLES = {"triplet": "Triplet", "n_pair": "N-pair", "binomial": "Binomial"}
 # metric_learning_choice.py --what cgml
-WEIGHTS = {"triplet": 0.01, "n_pair": 0.01, "binomial": 0.01}
+WEIGHTS = {"triplet": 0.002, "n_pair": 0.002, "binomial": 0.002}
 
 
 def main() -> None:

@@ -17,7 +17,6 @@ from metric_learning import (
     arguments,
     begin,
     configure,
-    once,
     over_seeds,
     plain,
     train_once,
@@ -67,11 +66,20 @@ def edms() -> Choices:
         yield f"{variant}, proxy rate {rate:g}", _edms(variant, proxy_rate=rate)
     for scale in (20.0, 100.0):
         yield f"full, author, scale {scale:g}", _edms("full", scale=scale, similarity="author")
+    yield "hard, 128 dimensions", _edms("hard", dim=128)
 
 
-def _edms(variant: str, **values: Any) -> dict[str, dict[str, Any]]:
+def edms_rate() -> Choices:
+    """How fast EDMS learns, and what grouping classes costs one learner: 50 meta-classes are the classes."""
+    for variant, rate in itertools.product(("npair", "hard", "full"), (1e-4, 3e-4)):
+        yield f"{variant}, rate {rate:g}", _edms(variant) | {"training": {"learning_rate": rate}}
+    for variant in ("npair", "hard", "full"):
+        yield f"{variant}, no classes grouped", _edms(variant, meta_classes=50)
+
+
+def _edms(variant: str, dim: int = 512, **values: Any) -> dict[str, dict[str, Any]]:
     # Half of the classes are there to train on, so half of the paper's 50 meta-classes.
-    return {"model": {"dim": 128}, "edms": {"variant": variant, "meta_classes": 25, **values}}
+    return {"model": {"dim": dim}, "edms": {"variant": variant, "meta_classes": 25} | values}
 
 
 def mom() -> Choices:
@@ -84,7 +92,7 @@ def mom() -> Choices:
     yield "pools anew every 3 epochs", {"training": {"learning_rate": 3e-4}, "mom": {"iterate": 3}}
 
 
-WHAT = {"head": head, "cgml": cgml, "edms": edms, "mom": mom}
+WHAT = {"head": head, "cgml": cgml, "edms": edms, "edms_rate": edms_rate, "mom": mom}
 
 
 def main() -> None:
@@ -94,12 +102,8 @@ def main() -> None:
     options = parser.parse_args()
     _, data = begin(options, HELD_OUT)
     rows: Rows = {"features as they are": plain(data, clustering=False)}
-    if options.what == "edms":
-        still = configure(
-            options.dataset, HELD_OUT, model={"dim": 128}, training={"epochs": 0, "clustering": False}
-        )
-        rows["the head before training"] = once(train_once("cgml", still, data))
-    method: Any = "cgml" if options.what == "head" else options.what
+    methods = {"head": "cgml", "edms_rate": "edms"}
+    method: Any = methods.get(options.what, options.what)
     for title, sections in WHAT[options.what]():
         sections = sections | {"training": {"clustering": False} | sections.get("training", {})}
         config = configure(options.dataset, HELD_OUT, **sections)

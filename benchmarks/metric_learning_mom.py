@@ -1,4 +1,4 @@
-"""Table 1 of Mining on Manifolds: which positives, which negatives; and cyclic match of its table 2.
+"""Table 1 of Mining on Manifolds: which positives, which negatives; cyclic match of its table 2; its oracles.
 
 python benchmarks/metric_learning_mom.py --root DATA
 """
@@ -8,37 +8,64 @@ from __future__ import annotations
 from typing import Any
 
 from foldwalk.learn.mining import ManifoldMiner
-from metric_learning import arguments, begin, configure, finish, over_seeds, plain, train_once, with_seed
+from metric_learning import (
+    Rows,
+    arguments,
+    begin,
+    configure,
+    markdown,
+    once,
+    over_seeds,
+    plain,
+    train_once,
+    with_seed,
+    write,
+)
 
-# What metric_learning_choice.py found on held-out training classes.
-TRAINING: dict[str, Any] = {"epochs": 10, "learning_rate": 3e-4}
-LOSS: dict[str, Any] = {"margin": 0.5, "tuples": 42}
+# metric_learning_choice.py --what mom
+TRAINING: dict[str, Any] = {"learning_rate": 3e-4}
+MOM: dict[str, Any] = {"margin": 0.5}
 ROWS: dict[str, dict[str, Any]] = {
     "NN5, others": {"positives": "euclidean", "negatives": "euclidean"},
     "P+, others": {"positives": "manifold", "negatives": "euclidean"},
     "NN5, P-": {"positives": "euclidean", "negatives": "manifold"},
     "P+, P-": {"positives": "manifold", "negatives": "manifold"},
-    "P+, P- weighted": {"positives": "manifold", "negatives": "manifold"},
+    "P+, P-, +W": {"positives": "manifold", "negatives": "manifold"},
     "cyclic match, others": {"positives": "cyclic", "negatives": "euclidean"},
+    "labels as positives, P-": {"positives": "labels", "negatives": "manifold"},
+    "P+, labels as negatives, +W": {"positives": "manifold", "negatives": "labels"},
+    "labels as both": {"positives": "labels", "negatives": "labels"},
 }
 
 
 def main() -> None:
     options = arguments(__doc__ or "").parse_args()
-    _, data = begin(options)
-    start = plain(data)
-    rows = {"features as they are": {name: [value] for name, value in start.items()}}
+    base, data = begin(options)
+    rows: Rows = {"features as they are": plain(data)}
     pools = {}
+    if base.model.kind == "linear":
+        start = configure(options.dataset, training={"epochs": 0})
+        rows["the head before training"] = once(train_once("cgml", start, data))
     for title, miner in ROWS.items():
-        weighted = title.endswith("weighted")
-        hardest = 10 if miner["negatives"] == "manifold" else 0
-        mom = LOSS | {"miner": miner, "weighted": weighted, "hardest": hardest}
-        config = configure(options.dataset, options.held_out, training=TRAINING, mom=mom)
+        # Random negatives have no hard ones among them that are safe: the whole pool is drawn from.
+        hardest = 0 if miner["negatives"] == "euclidean" else 10
+        mom = base.mom.model_dump() | MOM
+        mom |= {"miner": miner, "weighted": title.endswith("+W"), "hardest": hardest}
+        training = TRAINING if options.dataset == "cub" else {}
+        config = configure(options.dataset, training=training, mom=mom)
         rows[title] = over_seeds(
             lambda seed, c=config: train_once("mom", with_seed(c, seed), data), range(options.seeds), title
         )
-        pools[title] = ManifoldMiner(**miner).fit(data[0].features).report(data[0].labels).as_dict()
-    finish(f"metric_learning_mom_{options.dataset}", rows, pools=pools, training=TRAINING, loss=LOSS)
+        mined = ManifoldMiner(**miner).fit(data[0].features, data[0].labels)
+        pools[title] = mined.report(data[0].labels).as_dict()
+        write(
+            f"metric_learning_mom_{options.dataset}",
+            rows,
+            pools=pools,
+            training=training,
+            mom=base.mom.model_dump() | MOM,
+        )
+    print(markdown(rows))
 
 
 if __name__ == "__main__":

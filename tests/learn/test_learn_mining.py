@@ -228,3 +228,23 @@ def test_bad_input_is_refused():
         _ = ManifoldMiner().pools
     with pytest.raises(BadInput, match="three items"):
         ManifoldMiner().fit(np.eye(2))
+
+
+def test_oracles_are_pools_by_label(points):
+    x, labels = points
+    unit = Vectors.check(x).unit().values
+    oracle = ManifoldMiner(positives="labels", negatives="labels", keep_positives=4, keep_negatives=3)
+    pools = oracle.fit(x, labels).pools
+    similar = unit @ unit.T
+    for anchor in range(len(x)):
+        order = [j for j in np.argsort(-similar[anchor], kind="stable") if j != anchor]
+        same = [j for j in order if labels[j] == labels[anchor]][:4]
+        other = [j for j in order if labels[j] != labels[anchor]][:3]
+        assert pools.positives[anchor].tolist() == same
+        assert pools.negatives[anchor].tolist() == other
+    report = oracle.report(labels)
+    assert (report.positive_precision, report.negative_precision) == (1.0, 1.0)
+    with pytest.raises(BadInput, match="need them"):
+        oracle.fit(x)
+    with pytest.raises(BadInput, match="2 labels for 90"):
+        oracle.fit(x, [0, 1])

@@ -8,6 +8,7 @@ dot product is eq. 1. Members are trained independently, in as many processes as
 
 from __future__ import annotations
 
+import copy
 import json
 import multiprocessing
 import os
@@ -49,17 +50,23 @@ class Learner:
     dim: int = 128
     head: str = "linear"
     init: str = "whiten"
+    shrinkage: float = 0.98
     dropout: float = 0.0
     batch: int = 128
     alpha: float = 0.8
     similarity: str = "paper"
     scale: float | None = None
     steps: int = 100
-    proxy_rate: float = 0.1
+    proxy_rate: float = 1e-3
     settings: Settings = PAPER
 
-    def trainer(self, features: Float32Array, labels: IntArray, seed: int, **kwargs: Any) -> Trainer:
-        """A trainer of one member; what else is handed in goes to the trainer."""
+    def start(self, features: Float32Array, seed: int) -> Head:
+        """The head before training."""
+        spec = HeadSpec(self.head, features.shape[1], self.dim, dropout=self.dropout)  # type: ignore[arg-type]
+        return make_head(spec, features, self.init, self.shrinkage, seed)  # type: ignore[arg-type]
+
+    def trainer(self, head: Head, features: Float32Array, labels: IntArray, seed: int) -> Trainer:
+        """A trainer of one member that begins with `head`."""
         groups = random_meta_classes(labels, min(self.meta_classes, len(np.unique(labels))), seed)
         loss, proxies = make_row(
             self.variant,
@@ -71,21 +78,18 @@ class Learner:
             steps=self.steps,
             proxy_rate=self.proxy_rate,
         )
-        spec = HeadSpec(self.head, features.shape[1], self.dim, dropout=self.dropout)  # type: ignore[arg-type]
-        head = make_head(spec, features, self.init, seed=seed)  # type: ignore[arg-type]
         recipe = ProxyRecipe(groups, loss, proxies, self.batch, seed)
-        return Trainer(head, features, recipe, replace(self.settings, seed=seed), **kwargs)
+        return Trainer(head, features, recipe, replace(self.settings, seed=seed))
 
 
 def train_member(
-    learner: Learner, features: Float32Array, labels: IntArray, seed: int, threads: int
+    learner: Learner, start: Head | None, features: Float32Array, labels: IntArray, seed: int, threads: int
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """One member from nothing: what its head is, and its weights. Runs in a process of its own."""
+    """One member from `start` or a random head: what it is, and its weights. Runs in its own process."""
     torch.set_num_threads(threads)
-    trainer = learner.trainer(features, labels, seed)
-    trainer.fit()
-    assert isinstance(trainer.model, Head)
-    return trainer.model.spec.as_dict(), trainer.model.state_dict()
+    head = learner.start(features, seed) if start is None else copy.deepcopy(start)
+    learner.trainer(head, features, labels, seed).fit()
+    return head.spec.as_dict(), head.state_dict()
 
 
 class JoinedHeads(nn.Module):
@@ -133,14 +137,18 @@ class MetaClassEnsemble:
         if len(codes) != len(x):
             raise BadInput(f"there are {len(codes)} labels for {len(x)} features; pass one per feature.")
         seeds = [self.seed + member for member in range(self.members)]
+        # A head that begins as a projection of the features begins alike in all members.
+        start = None if self.learner.init == "random" else self.learner.start(x, self.seed)
         if self.workers == 1:
             before = torch.get_num_threads()
-            trained = [train_member(self.learner, x, codes, seed, before) for seed in seeds]
+            trained = [train_member(self.learner, start, x, codes, seed, before) for seed in seeds]
         else:
             threads = max(1, cores() // self.workers)
             context = multiprocessing.get_context("spawn")
             with ProcessPoolExecutor(self.workers, mp_context=context) as pool:
-                jobs = [pool.submit(train_member, self.learner, x, codes, seed, threads) for seed in seeds]
+                jobs = [
+                    pool.submit(train_member, self.learner, start, x, codes, seed, threads) for seed in seeds
+                ]
                 trained = [job.result() for job in jobs]
         self.heads = [_head(spec, weights) for spec, weights in trained]
         return self

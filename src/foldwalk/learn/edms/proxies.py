@@ -23,14 +23,14 @@ class HardProxies(nn.Module):
     """Proxies (K, d) of `meta_classes`, one number 0 to K - 1 per training item.
 
     `refresh(embeddings)` before every epoch. `steps=0` leaves the proxies where their pictures are: P instead
-    of P*. The paper's rate is 1e-3, with which a proxy hardly moves.
+    of P*. The paper's rate moves a proxy by a few degrees at most, and should: the minimum of eq. 7 is the
+    direction from the class to its picture, noise that nothing can be learnt from.
     """
 
     proxies: Tensor
-    _codes: Tensor
 
     def __init__(
-        self, meta_classes: npt.ArrayLike, steps: int = 100, learning_rate: float = 0.1, seed: int = 0
+        self, meta_classes: npt.ArrayLike, steps: int = 100, learning_rate: float = 1e-3, seed: int = 0
     ) -> None:
         super().__init__()
         if steps < 0 or learning_rate <= 0:
@@ -43,8 +43,9 @@ class HardProxies(nn.Module):
         if codes.min() < 0 or not sizes.all():
             raise BadInput(f"meta_classes must use every number from 0 to {self.count - 1}.")
         self.steps, self.learning_rate = steps, learning_rate
+        self.items = len(codes)
         self.pictures = _one_of_each(codes, self.count, seed)
-        self.register_buffer("_codes", torch.from_numpy(codes.astype(np.int64)), persistent=False)
+        self._others = _others(codes, self.pictures)
         self.register_buffer("proxies", torch.zeros(self.count, 0))
 
     def __len__(self) -> int:
@@ -53,16 +54,14 @@ class HardProxies(nn.Module):
     @torch.no_grad()
     def refresh(self, embeddings: Tensor) -> Tensor:
         """New proxies from the embeddings of all training items (n, d); returns them."""
-        if len(embeddings) != len(self._codes):
-            raise BadInput(f"there are {len(embeddings)} embeddings for {len(self._codes)} training items.")
+        if len(embeddings) != self.items:
+            raise BadInput(f"there are {len(embeddings)} embeddings for {self.items} training items.")
         x = functional.normalize(embeddings)
         start = x[torch.from_numpy(self.pictures)]
-        own = torch.zeros(len(x), self.count, dtype=torch.bool)
-        own[torch.arange(len(x)), self._codes] = True
-        own[torch.from_numpy(self.pictures)] = False
-        p = start
+        others = torch.from_numpy(self._others)
+        p, members, present = start, x[others], others >= 0
         for _ in range(self.steps):
-            p = functional.normalize(p - self.learning_rate * proxy_gradient(p, start, x, own))
+            p = functional.normalize(p - self.learning_rate * proxy_gradient(p, start, members, present))
         self.proxies = p
         return p
 
@@ -73,17 +72,21 @@ class HardProxies(nn.Module):
         return self.proxies.to(like)
 
 
-def proxy_objective(p: Tensor, start: Tensor, x: Tensor, own: Tensor) -> Tensor:
-    """Eq. 7 for each proxy, (K,); own[n, k] says whether x_n pushes proxy k away."""
-    logits = (x @ p.T - (p * start).sum(1)).masked_fill(~own, -torch.inf)
-    return torch.logsumexp(torch.cat([logits, logits.new_zeros(1, len(p))]), dim=0)
+def proxy_objective(p: Tensor, start: Tensor, members: Tensor, present: Tensor) -> Tensor:
+    """Eq. 7 for each proxy, (K,); members (K, M, d) push their proxy away where `present`, (K, M)."""
+    return torch.logsumexp(_exponents(p, start, members, present), dim=1)
 
 
-def proxy_gradient(p: Tensor, start: Tensor, x: Tensor, own: Tensor) -> Tensor:
+def proxy_gradient(p: Tensor, start: Tensor, members: Tensor, present: Tensor) -> Tensor:
     """Its gradient, (K, d): sum_n w_n (x_n - p_k), w the softmax of the exponents beside a zero."""
-    logits = (x @ p.T - (p * start).sum(1)).masked_fill(~own, -torch.inf)
-    weights = torch.softmax(torch.cat([logits, logits.new_zeros(1, len(p))]), dim=0)[:-1]
-    return weights.T @ x - weights.sum(0)[:, None] * start
+    weights = torch.softmax(_exponents(p, start, members, present), dim=1)[:, :-1]
+    return torch.einsum("km,kmd->kd", weights, members) - weights.sum(1)[:, None] * start
+
+
+def _exponents(p: Tensor, start: Tensor, members: Tensor, present: Tensor) -> Tensor:
+    """p x_n - p p_k, and a column of zeros for the 1 of eq. 7."""
+    exponents = torch.einsum("kmd,kd->km", members, p) - (p * start).sum(1)[:, None]
+    return torch.cat([exponents.masked_fill(~present, -torch.inf), p.new_zeros(len(p), 1)], dim=1)
 
 
 class OneHotProxies(HardProxies):
@@ -102,3 +105,12 @@ class OneHotProxies(HardProxies):
 def _one_of_each(codes: IntArray, count: int, seed: int) -> IntArray:
     rng = generator(seed, "proxy pictures")
     return np.array([rng.choice(np.flatnonzero(codes == k)) for k in range(count)])
+
+
+def _others(codes: IntArray, pictures: IntArray) -> IntArray:
+    """The items of each meta-class but its proxy's picture, (K, M); rows end in -1."""
+    rows = [np.setdiff1d(np.flatnonzero(codes == k), picture) for k, picture in enumerate(pictures)]
+    others = np.full((len(rows), max(map(len, rows))), -1, np.int64)
+    for row, items in zip(others, rows, strict=True):
+        row[: len(items)] = items
+    return others

@@ -51,7 +51,7 @@ def make_row(
     variant: Variant = "paper",
     scale: float | None = None,
     steps: int = 100,
-    proxy_rate: float = 0.1,
+    proxy_rate: float = 1e-3,
 ) -> tuple[BaseMetricLossFunction, HardProxies | None]:
     """The loss of a row, and the proxies to refresh before each epoch, if it has any."""
     if name not in ROWS:

@@ -4,6 +4,8 @@ Non-neighbours (Hadsell, Chopra and LeCun 2006): negatives are random items beyo
 
 Cyclic match (Li et al., "Unsupervised visual representation learning by graph-based consistent constraints",
 ECCV 2016): two items match if the directed k-NN graph has a cycle of limited length through both.
+
+Oracles (section 5.1 of the paper): pools by labels, which say what better pools could bring.
 """
 
 from __future__ import annotations
@@ -49,3 +51,28 @@ def cyclic_positives(
                 cycles = cycles + there.multiply(back.T)
     found = Reached.from_sparse(sparse.csr_array(cycles)[anchors], count, len(nearest), anchors)
     return found.ids, found.scores
+
+
+def same_label(
+    unit: Float32Array, codes: IntArray, anchors: IntArray, count: int
+) -> tuple[Int32Array, Float32Array]:
+    """Up to `count` items of each anchor's class, the most similar first."""
+    width = min(count, int(np.bincount(codes).max()) - 1)
+    ids, values = np.full((len(anchors), width), -1, np.int32), np.zeros((len(anchors), width), np.float32)
+    for code in np.unique(codes[anchors]):
+        rows, members = np.flatnonzero(codes[anchors] == code), np.flatnonzero(codes == code)
+        similar = unit[anchors[rows]] @ unit[members].T
+        similar[members[None, :] == anchors[rows][:, None]] = -np.inf  # sorts last and is cut off
+        order = np.argsort(-similar, axis=1, kind="stable")[:, : min(width, len(members) - 1)]
+        ids[rows, : order.shape[1]] = members[order]
+        values[rows, : order.shape[1]] = np.take_along_axis(similar, order, axis=1)
+    return ids, values
+
+
+def other_label(
+    nearest: Neighbors, codes: IntArray, anchors: IntArray, count: int
+) -> tuple[Int32Array, Float32Array]:
+    """Up to `count` of each anchor's nearest neighbours that are of another class, the nearest first."""
+    ids, values = nearest.ids[anchors], nearest.similarities[anchors]
+    own = np.where(codes[ids] == codes[anchors][:, None], ids, -1).astype(np.int32)
+    return difference(ids, values, own, len(nearest), count)

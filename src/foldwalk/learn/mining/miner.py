@@ -7,7 +7,9 @@ labels", CVPR 2018.
     P-(r) = NN^e(r) minus NN^m(r)    close, yet on different manifolds: should go apart          (eq. 6)
 
 The paper's baselines are choices of the same miner: `positives="euclidean"` takes the 5 nearest,
-`negatives="euclidean"` a random choice among all but those; "cyclic" see cyclic.py; `anchor_choice="random"`.
+`negatives="euclidean"` a random choice among all but those; "cyclic" see baselines.py;
+`anchor_choice="random"`. Its oracles are "labels", the only choice that looks at labels: what perfect pools
+would bring.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.seeds import check_seed
 from foldwalk.core.types import Float32Array, Int32Array, IntArray
 from foldwalk.core.vectors import Vectors
-from foldwalk.learn.mining.baselines import cyclic_positives, random_others
+from foldwalk.evaluate.labels import check_labels
+from foldwalk.learn.mining.baselines import cyclic_positives, other_label, random_others, same_label
 from foldwalk.learn.mining.graph import manifold_neighbors, modes, mutual_graph, random_anchors
 from foldwalk.learn.mining.pools import Pools
 from foldwalk.learn.mining.report import PoolReport, report_pools
@@ -44,8 +47,12 @@ class MinerParams(Params):
     negative_k: int = neighborhood(100, "neighbours compared for P- (eq. 6); the paper's large set: 10,000")
     keep_positives: int = Field(50, ge=1, le=100_000, description="positives kept, the surest first")
     keep_negatives: int = Field(50, ge=1, le=100_000, description="negatives kept, the hardest first")
-    positives: Literal["manifold", "euclidean", "cyclic"] = Field("manifold", description="P+, or a baseline")
-    negatives: Literal["manifold", "euclidean"] = Field("manifold", description="P-, or a baseline")
+    positives: Literal["manifold", "euclidean", "cyclic", "labels"] = Field(
+        "manifold", description="P+, a baseline, or the oracle"
+    )
+    negatives: Literal["manifold", "euclidean", "labels"] = Field(
+        "manifold", description="P-, a baseline, or the oracle"
+    )
     euclidean_k: int = neighborhood(5, "nearest that the Euclidean baseline calls positive")
     cyclic_k: int = neighborhood(4, "nearest of the directed graph whose cycles the baseline looks for")
     cycle: int = Field(4, ge=2, le=8, description="longest cycle of that baseline")
@@ -73,13 +80,17 @@ class ManifoldMiner:
         self._pools: Pools | None = None
         self._vectors: Vectors | None = None
 
-    def fit(self, features: npt.ArrayLike) -> ManifoldMiner:
-        """Mine from features (n, d); called again with a new embedding, graph and pools are built anew."""
+    def fit(self, features: npt.ArrayLike, labels: npt.ArrayLike | None = None) -> ManifoldMiner:
+        """Mine from features (n, d); called again with a new embedding, graph and pools are built anew.
+
+        `labels` are for the oracles alone.
+        """
         began = time.perf_counter()
         p = self.params
         vectors = prepare(Vectors.check(features, "features"), p.metric)
         if len(vectors) < 3:
             raise BadInput(f"mining needs at least three items, but there are {len(vectors)}.")
+        codes = self._codes(labels, len(vectors))
         wanted = max(p.graph_k, p.positive_k, p.negative_k, p.euclidean_k, p.cyclic_k)
         nearest = knn_graph(vectors, min(wanted, len(vectors) - 1), p.metric, p.search, self.seed)
         self.graph = mutual_graph(nearest, p.graph_k, p.gamma)
@@ -92,8 +103,16 @@ class ManifoldMiner:
         self._pools = Pools(
             len(vectors),
             anchors,
-            *self._positives(anchors, nearest, by_walk),
-            *self._negatives(anchors, nearest, by_walk),
+            *(
+                same_label(vectors.unit().values, codes, anchors, p.keep_positives)
+                if p.positives == "labels"
+                else self._positives(anchors, nearest, by_walk)
+            ),
+            *(
+                other_label(nearest, codes, anchors, p.keep_negatives)
+                if p.negatives == "labels"
+                else self._negatives(anchors, nearest, by_walk)
+            ),
         )
         self.seconds = time.perf_counter() - began
         return self
@@ -110,6 +129,16 @@ class ManifoldMiner:
         assert self._vectors is not None
         return report_pools(pools, self._vectors.unit(), labels, self.seconds)
 
+    def _codes(self, labels: npt.ArrayLike | None, items: int) -> IntArray:
+        if "labels" not in (self.params.positives, self.params.negatives):
+            return np.zeros(0, np.int64)
+        if labels is None:
+            raise BadInput('pools by "labels" need them: call fit(features, labels).')
+        codes = np.unique(check_labels(labels, "labels"), return_inverse=True)[1]
+        if len(codes) != items:
+            raise BadInput(f"there are {len(codes)} labels for {items} items; pass one per item.")
+        return np.asarray(codes, dtype=np.int64)
+
     def _anchors(self) -> IntArray:
         p, items = self.params, len(self.graph)
         if not p.anchors:
@@ -121,9 +150,8 @@ class ManifoldMiner:
         p = self.params
         if p.positives == "euclidean":
             close = nearest.first(min(p.euclidean_k, nearest.k))
-            return close.ids[anchors][:, : p.keep_positives], close.similarities[anchors][
-                :, : p.keep_positives
-            ]
+            kept = close.first(min(p.keep_positives, close.k))
+            return kept.ids[anchors], kept.similarities[anchors]
         if p.positives == "cyclic":
             return cyclic_positives(
                 nearest.first(min(p.cyclic_k, nearest.k)), anchors, p.cycle, p.keep_positives

@@ -82,7 +82,7 @@ class Edms(Section):
     similarity: Literal["paper", "author"] = "paper"
     scale: float | None = Field(None, gt=0)
     steps: int = Field(100, ge=0)
-    proxy_rate: float = Field(0.1, gt=0)
+    proxy_rate: float = Field(1e-3, gt=0)
 
 
 class Pml(Section):

@@ -108,7 +108,11 @@ def make_recipe(method: Method, config: Config, train: Inputs) -> Recipe:
     if method == "mom":
         c = config.mom
         return MinedRecipe(
-            train.features, ManifoldMiner(seed=seed, **c.miner), seed=seed, **c.model_dump(exclude={"miner"})
+            train.features,
+            ManifoldMiner(seed=seed, **c.miner),
+            labels=train.labels if "labels" in c.miner.values() else None,
+            seed=seed,
+            **c.model_dump(exclude={"miner"}),
         )
     if method == "edms":
         e = config.edms
@@ -173,6 +177,7 @@ def _run_ensemble(
         dim=m.dim,
         head=m.kind,
         init=m.init,
+        shrinkage=m.shrinkage,
         dropout=m.dropout,
         settings=replace(Settings(**config.training.model_dump()), evaluate_every=0),
         **e.model_dump(exclude={"members", "workers"}),

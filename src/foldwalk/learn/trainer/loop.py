@@ -28,7 +28,8 @@ FORMAT = 1
 class Settings:
     """Optimiser and schedule. "step" multiplies the rate by `factor` every `every` epochs; "cosine" lowers it
     to nothing over all of them. The part of a model called `head` has `head_rate` times the rate, what a loss
-    learns (proxies) `loss_rate` times."""
+    learns (proxies) `loss_rate` times. `evaluate_every` epochs the model is evaluated, before the first and
+    after the last as well; 0: after the last only."""
 
     epochs: int = 30
     optimiser: Literal["sgd", "adam", "adamw"] = "adam"
@@ -102,7 +103,8 @@ class Trainer:
             if (target / "checkpoint.pt").is_file():
                 self.resume(target / "checkpoint.pt")
         if not self.history:
-            self.history.append({"epoch": 0, **self.evaluate()})
+            wanted = self.settings.evaluate_every or not self.settings.epochs
+            self.history.append({"epoch": 0, **(self.evaluate() if wanted else {})})
         with Log(target, self.history) as log, task("training", self.settings.epochs) as advance:
             advance(self.epoch)
             while self.epoch < self.settings.epochs:

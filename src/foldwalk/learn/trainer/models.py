@@ -63,7 +63,10 @@ class Head(nn.Module):
 def make_head(
     spec: HeadSpec, features: Float32Array, init: Init = "whiten", shrinkage: float = 0.98, seed: int = 0
 ) -> Head:
-    """A head before training. "whiten" begins where PCA whitening of the features ends (linear heads)."""
+    """A head before training. "whiten" begins where PCA whitening of the features ends (linear heads).
+
+    A shrinkage of 1 only rotates and centres the features.
+    """
     with seeded(seed, "head"):
         head = Head(spec)
     if init == "random":

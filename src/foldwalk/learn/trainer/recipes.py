@@ -108,7 +108,7 @@ class MinedRecipe(Recipe):
 
     `hardest` negatives in the current embedding are drawn from (0: the whole pool, as for random negatives);
     every `iterate` epochs graph and pools are built anew from the embedding (0: never). Batches list the
-    anchors, then the positives, then the negatives.
+    anchors, then the positives, then the negatives. `labels` are for miners that are oracles.
     """
 
     def __init__(
@@ -116,6 +116,7 @@ class MinedRecipe(Recipe):
         features: Float32Array,
         miner: ManifoldMiner,
         *,
+        labels: IntArray | None = None,
         loss: str = "triplet",
         margin: float = 0.5,
         weighted: bool = True,
@@ -128,7 +129,8 @@ class MinedRecipe(Recipe):
             raise BadParameter(f"mined tuples go with the loss triplet or contrastive, not {loss!r}.")
         self.miner, self.kind, self.margin, self.weighted = miner, loss, margin, weighted
         self.hardest, self.iterate, self.tuples, self.seed = hardest, iterate, tuples, seed
-        self._adopt(miner.fit(features).pools)
+        self.labels = labels
+        self._adopt(miner.fit(features, labels).pools)
         self._drawn: Tuples | None = None
 
     def _adopt(self, pools: Pools) -> None:
@@ -141,7 +143,7 @@ class MinedRecipe(Recipe):
 
     def begin_epoch(self, epoch: int, embed: Embed) -> None:
         if self.iterate and epoch > 1 and (epoch - 1) % self.iterate == 0:
-            self._adopt(self.miner.fit(embed()).pools)
+            self._adopt(self.miner.fit(embed(), self.labels).pools)
         pools = hardest_negatives(self.pools, embed(), self.hardest) if self.hardest else self.pools
         self._drawn = draw_tuples(pools, generator(self.seed, f"tuples of epoch {epoch}"))
 

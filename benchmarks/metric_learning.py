@@ -130,6 +130,11 @@ def _recipe(method: Method, config: Config, train: Inputs) -> Recipe:
     return recipe
 
 
+def pool_report(config: Config, train: Inputs) -> dict[str, Any]:
+    """How pure the pools were that a training by this configuration drew from."""
+    return _mined[config.mom.model_dump_json()].miner.report(train.labels).as_dict()
+
+
 def with_seed(config: Config, seed: int) -> Config:
     return config.model_copy(update={"training": config.training.model_copy(update={"seed": seed})})
 

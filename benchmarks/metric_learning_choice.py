@@ -66,7 +66,6 @@ def edms() -> Choices:
         yield f"{variant}, proxy rate {rate:g}", _edms(variant, proxy_rate=rate)
     for scale in (20.0, 100.0):
         yield f"full, author, scale {scale:g}", _edms("full", scale=scale, similarity="author")
-    yield "hard, 128 dimensions", _edms("hard", dim=128)
 
 
 def edms_rate() -> Choices:
@@ -77,22 +76,31 @@ def edms_rate() -> Choices:
         yield f"{variant}, no classes grouped", _edms(variant, meta_classes=50)
 
 
-def _edms(variant: str, dim: int = 512, **values: Any) -> dict[str, dict[str, Any]]:
+def _edms(variant: str, **values: Any) -> dict[str, dict[str, Any]]:
     # Half of the classes are there to train on, so half of the paper's 50 meta-classes.
-    return {"model": {"dim": dim}, "edms": {"variant": variant, "meta_classes": 25} | values}
+    return {"edms": {"variant": variant, "meta_classes": 25} | values}
 
 
 def mom() -> Choices:
     for rate in (1e-4, 3e-4, 1e-3):
-        yield f"rate {rate:g}", {"training": {"learning_rate": rate}}
+        yield f"rate {rate:g}", _mom(rate)
     for margin in (0.1, 0.2):
-        yield f"margin {margin:g}", {"training": {"learning_rate": 3e-4}, "mom": {"margin": margin}}
-    for miner in ({"positive_k": 20}, {"graph_k": 15, "positive_k": 20}):
-        yield f"{miner}", {"training": {"learning_rate": 3e-4}, "mom": {"miner": miner}}
-    yield "pools anew every 3 epochs", {"training": {"learning_rate": 3e-4}, "mom": {"iterate": 3}}
+        yield f"margin {margin:g}", _mom(margin=margin)
+    for miner in ({"positive_k": 20},):
+        yield f"{miner}", _mom(miner=miner)
 
 
-WHAT = {"head": head, "cgml": cgml, "edms": edms, "edms_rate": edms_rate, "mom": mom}
+def mom_pools() -> Choices:
+    """Smaller, surer pools of positives."""
+    for miner in ({"positive_k": 10}, {"positive_k": 20, "keep_positives": 5}, {"positives": "euclidean"}):
+        yield f"{miner}", _mom(miner=miner)
+
+
+def _mom(rate: float = 3e-4, **values: Any) -> dict[str, dict[str, Any]]:
+    return {"training": {"learning_rate": rate}, "mom": values}
+
+
+WHAT = {"head": head, "cgml": cgml, "edms": edms, "edms_rate": edms_rate, "mom": mom, "mom_pools": mom_pools}
 
 
 def main() -> None:
@@ -102,7 +110,7 @@ def main() -> None:
     options = parser.parse_args()
     _, data = begin(options, HELD_OUT)
     rows: Rows = {"features as they are": plain(data, clustering=False)}
-    methods = {"head": "cgml", "edms_rate": "edms"}
+    methods = {"head": "cgml", "edms_rate": "edms", "mom_pools": "mom"}
     method: Any = methods.get(options.what, options.what)
     for title, sections in WHAT[options.what]():
         sections = sections | {"training": {"clustering": False} | sections.get("training", {})}

@@ -27,9 +27,12 @@ from metric_learning import (
 
 TRAINING: dict[str, Any] = {"learning_rate": 1e-4, "head_rate": 10.0}
 ROWS: dict[str, tuple[Any, dict[str, dict[str, Any]]]] = {
-    "CGML (Binomial)": ("cgml", {"training": {"epochs": 4}}),
-    "EDMS (RW, P*)": ("edms", {"training": {"epochs": 4}}),
-    "MoM, without labels": ("mom", {"training": {"epochs": 1, "learning_rate": 3e-5}}),
+    "CGML (Binomial)": ("cgml", {"training": {"epochs": 2}}),
+    "EDMS (RW, P*)": ("edms", {"training": {"epochs": 2}}),
+    "MoM, without labels": (
+        "mom",
+        {"training": {"epochs": 2, "learning_rate": 3e-5}, "mom": {"miner": {"anchors": 1000}}},
+    ),
 }
 
 

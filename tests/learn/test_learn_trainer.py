@@ -141,6 +141,8 @@ def test_whitened_head_begins_as_whitening():
     np.testing.assert_allclose(mine, PcaWhitening(8, 0.5).fit(x).transform(x), atol=2e-5)
     with pytest.raises(BadParameter, match="mlp"):
         make_head(HeadSpec("mlp", 24, 8), x)
+    with pytest.raises(BadParameter, match="no axes to choose"):
+        make_head(HeadSpec("linear", 24, 8), x, shrinkage=1.0)
     assert make_head(HeadSpec("mlp", 24, 8), x, "random")(torch.from_numpy(x)).shape == (240, 8)
 
 

@@ -65,7 +65,7 @@ def make_head(
 ) -> Head:
     """A head before training. "whiten" begins where PCA whitening of the features ends (linear heads).
 
-    A shrinkage of 1 only rotates and centres the features.
+    With a shrinkage of 1 all axes count alike: it needs as many dimensions as the features have.
     """
     with seeded(seed, "head"):
         head = Head(spec)
@@ -73,6 +73,8 @@ def make_head(
         return head
     if init != "whiten" or spec.kind != "linear":
         raise BadParameter(f"a {spec.kind} head cannot begin with {init!r}; choose random.")
+    if shrinkage >= 1 and spec.dim < spec.inputs:
+        raise BadParameter("a shrinkage of 1 leaves no axes to choose from: keep it below 1.")
     if spec.dim > spec.inputs:
         raise BadParameter(
             f"whitening gives at most {spec.inputs} dimensions, but {spec.dim} were asked for."

@@ -145,9 +145,8 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path, monkeypat
     old = example(seed=1)
     path = old.save(tmp_path / f"r{suffix}")
 
-    def half_a_file(_, temporary):
-        with open(temporary, "wb") as file:
-            file.write(b"half")
+    def half_a_file(_, file):
+        file.write(b"half")
         raise OSError("no space left")
 
     monkeypatch.setattr(Ranking, f"_write_{suffix[1:]}", half_a_file)

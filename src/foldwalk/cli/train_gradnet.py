@@ -25,8 +25,8 @@ def train_gradnet(
 
     from foldwalk.cli.params import parse_params, refuse_large_neighborhoods
     from foldwalk.core import MissingExtra
+    from foldwalk.core.files import written_whole
     from foldwalk.core.progress import for_terminal, reporting
-    from foldwalk.descriptors.files import written_whole
     from foldwalk.learn import GradNet
 
     try:

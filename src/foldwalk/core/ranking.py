@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import csv
+import io
 import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
 from foldwalk.core.errors import BadInput, MissingData, MissingExtra
+from foldwalk.core.files import written_whole
 from foldwalk.core.types import Float32Array, IntArray
 
 
@@ -68,14 +69,8 @@ class Ranking:
             raise BadInput(f"{target}: a ranking is saved as .npz, .parquet or .csv.")
         if not target.parent.is_dir():
             raise MissingData(f"{target.parent} is not a folder; create it first.")
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=".foldwalk-", suffix=target.suffix)
-        os.close(handle)
-        try:
-            writers[target.suffix](temporary)
-            os.chmod(temporary, 0o644)  # mkstemp lets nobody else read
-            os.replace(temporary, target)
-        finally:
-            Path(temporary).unlink(missing_ok=True)
+        with written_whole(target) as file:
+            writers[target.suffix](file)
         return target
 
     @classmethod
@@ -94,8 +89,8 @@ class Ranking:
             reason = str(error).rstrip(".")
             raise BadInput(f"{source} is not a ranking saved by foldwalk: {reason}.") from None
 
-    def _write_npz(self, path: str) -> None:
-        np.savez_compressed(path, ids=self.ids, scores=self.scores)
+    def _write_npz(self, file: BinaryIO) -> None:
+        np.savez_compressed(file, ids=self.ids, scores=self.scores)
 
     @classmethod
     def _read_npz(cls, path: Path) -> Ranking:
@@ -128,12 +123,13 @@ class Ranking:
             columns["score"].astype(np.float32)[order].reshape(count, width),
         )
 
-    def _write_csv(self, path: str) -> None:
+    def _write_csv(self, file: BinaryIO) -> None:
         columns = self._long_columns()
-        with open(path, "w", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(columns)
-            writer.writerows(zip(*(c.tolist() for c in columns.values()), strict=True))
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        writer = csv.writer(text)
+        writer.writerow(columns)
+        writer.writerows(zip(*(c.tolist() for c in columns.values()), strict=True))
+        text.detach()  # flushed; the file stays open
 
     @classmethod
     def _read_csv(cls, path: Path) -> Ranking:
@@ -142,9 +138,9 @@ class Ranking:
         kinds = {"query": np.int64, "position": np.int64, "id": np.int64, "score": np.float32}
         return cls._from_long({name: np.array([r[name] for r in rows], kind) for name, kind in kinds.items()})
 
-    def _write_parquet(self, path: str) -> None:
+    def _write_parquet(self, file: BinaryIO) -> None:
         pyarrow, parquet = _pyarrow()
-        parquet.write_table(pyarrow.table(self._long_columns()), path)
+        parquet.write_table(pyarrow.table(self._long_columns()), file)
 
     @classmethod
     def _read_parquet(cls, path: Path) -> Ranking:

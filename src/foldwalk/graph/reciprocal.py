@@ -82,8 +82,6 @@ def _expand(
                 size += 1
             for place in range(s_indptr[row], s_indptr[row + 1]):
                 member = s_members[place]
-                if member + 1 >= items:
-                    continue
                 begin, end = h_indptr[member], h_indptr[member + 1]
                 common = 0
                 for h in range(begin, end):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 import time
 import zipfile
 from contextlib import suppress
@@ -11,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from foldwalk.core.files import TEMPORARY, written_whole
 from foldwalk.core.types import AnyArray
 
-TEMPORARY = ".foldwalk-"
 FORGOTTEN_AFTER = 3600  # seconds: no file takes that long to write
 
 
@@ -22,14 +20,8 @@ def save_arrays(path: Path, arrays: dict[str, AnyArray]) -> bool:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _sweep(path.parent)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=TEMPORARY, suffix=".npz")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.savez(file, **arrays)  # type: ignore[arg-type]
-            os.chmod(temporary, 0o644)  # mkstemp lets nobody else read
-            os.replace(temporary, path)
-        finally:
-            Path(temporary).unlink(missing_ok=True)
+        with written_whole(path) as file:
+            np.savez(file, **arrays)  # type: ignore[arg-type]
     except OSError:
         return False
     return True

@@ -8,17 +8,16 @@ neighbor_similarities. Neighbour ids count the rows of the same file. Nothing is
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from foldwalk.core.errors import BadInput, MissingData, MissingExtra
+from foldwalk.core.files import written_whole
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import AnyArray
 from foldwalk.index.catalog import Catalog
@@ -54,14 +53,8 @@ def export_file(view: View, path: Path, neighbors: bool) -> Path:
     if neighbors:
         known = view.graph().neighbors(view.state.metric)
         columns |= {"neighbor_ids": known.ids, "neighbor_similarities": known.similarities}
-    handle, temporary = tempfile.mkstemp(dir=path.absolute().parent, prefix=".foldwalk-", suffix=path.suffix)
-    os.close(handle)
-    try:
-        writers[path.suffix](temporary, columns)
-        os.chmod(temporary, 0o644)  # mkstemp lets nobody else read
-        os.replace(temporary, path)
-    finally:
-        Path(temporary).unlink(missing_ok=True)
+    with written_whole(path) as file:
+        writers[path.suffix](file, columns)
     return path
 
 
@@ -122,13 +115,13 @@ def _metadata(
         raise BadInput(f"{path}: metadata must hold one JSON text for every key.") from None
 
 
-def _write_npz(path: str, columns: Mapping[str, Any]) -> None:
+def _write_npz(file: BinaryIO, columns: Mapping[str, Any]) -> None:
     names = {"key": "keys", "vector": "vectors"}
     arrays = {names.get(name, name): np.asarray(column) for name, column in columns.items()}
-    np.savez(path, **arrays)  # type: ignore[arg-type]
+    np.savez(file, **arrays)  # type: ignore[arg-type]
 
 
-def _write_parquet(path: str, columns: Mapping[str, Any]) -> None:
+def _write_parquet(file: BinaryIO, columns: Mapping[str, Any]) -> None:
     pyarrow, parquet = _pyarrow()
 
     def column(values: Any) -> Any:
@@ -137,7 +130,7 @@ def _write_parquet(path: str, columns: Mapping[str, Any]) -> None:
         flat = pyarrow.array(values.reshape(-1))
         return pyarrow.FixedSizeListArray.from_arrays(flat, values.shape[1])
 
-    parquet.write_table(pyarrow.table({name: column(values) for name, values in columns.items()}), path)
+    parquet.write_table(pyarrow.table({name: column(values) for name, values in columns.items()}), file)
 
 
 def _read_npy(path: Path) -> _Contents:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from foldwalk.core.errors import BadInput, MissingData
+from foldwalk.core.files import written_whole
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.vectors import Vectors
 from foldwalk.rerank.base import Reranker
@@ -41,14 +41,8 @@ def save(method: Reranker, path: str | os.PathLike[str]) -> Path:
             arrays["neighbor_least"] = known.least
         arrays["neighbor_origin"] = np.array(json.dumps({"recall": known.recall, "how": known.how}))
     arrays |= {f"state_{name}": array for name, array in method._state().items()}
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=".foldwalk-", suffix=".npz")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez(file, **arrays)
-        os.chmod(temporary, 0o644)  # mkstemp lets nobody else read
-        os.replace(temporary, target)
-    finally:
-        Path(temporary).unlink(missing_ok=True)
+    with written_whole(target) as file:
+        np.savez(file, **arrays)
     return target
 
 

@@ -26,10 +26,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from foldwalk.core.errors import BadInput, BadParameter, MissingData, NotFitted
+from foldwalk.core.files import written_whole
 from foldwalk.core.types import Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.descriptors.backbones.base import cores
-from foldwalk.descriptors.files import written_whole
 from foldwalk.evaluate.labels import check_labels
 from foldwalk.learn.edms.metaclasses import random_meta_classes
 from foldwalk.learn.edms.variants import make_row

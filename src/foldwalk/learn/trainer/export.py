@@ -15,9 +15,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from foldwalk.core.errors import BadInput, BadParameter, MissingData
+from foldwalk.core.files import written_whole
 from foldwalk.descriptors.backbones.base import need
 from foldwalk.descriptors.backbones.onnx_model import NORMALISATIONS
-from foldwalk.descriptors.files import written_whole
 from foldwalk.learn.edms.ensemble import JoinedHeads
 from foldwalk.learn.trainer.lite0 import BLOCKS, FirstBlocks, LastBlocks, lite0
 from foldwalk.learn.trainer.models import Head, SmallConvNet

@@ -19,13 +19,14 @@ from PIL import Image, ImageOps
 from torch import Tensor, nn
 
 from foldwalk.core.errors import BadInput, BadParameter
+from foldwalk.core.files import written_whole
 from foldwalk.core.progress import task
 from foldwalk.core.types import AnyArray
 from foldwalk.descriptors.backbones.base import need
 from foldwalk.descriptors.backbones.effnet_lite0 import WEIGHTS_SHA256
 from foldwalk.descriptors.backbones.onnx_model import OnnxBackbone
 from foldwalk.descriptors.decode import DEFAULT_LIMITS, Unreadable, load_picture
-from foldwalk.descriptors.files import cache_folder, written_whole
+from foldwalk.descriptors.files import cache_folder
 
 BLOCKS = 16
 AT_ONCE = 32

@@ -20,7 +20,7 @@ After `fit`, `choice` says what was chosen and why.
 
 The rule sees how items hang together, not what somebody means by "the same": where a collection hangs
 together by something else than what is asked for, a walk can lose against plain search, and no rule without
-labels can know. What was chosen on nine sets, and what would have been best, is in docs/auto.md.
+labels can know. What was chosen on real sets, and what would have been best, is in docs/auto.md.
 """
 
 from __future__ import annotations

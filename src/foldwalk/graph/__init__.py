@@ -5,7 +5,7 @@ from foldwalk.graph.build import as_rows, knn_affinity
 from foldwalk.graph.kernels import cosine_power, gaussian, inverse_distance, reach, relative_exponential
 from foldwalk.graph.normalise import degrees, normalise
 from foldwalk.graph.numbering import Numbering
-from foldwalk.graph.reciprocal import expand_sets, radius, reciprocal_sets
+from foldwalk.graph.reciprocal import expand_sets, mutuality, radius, reciprocal_sets
 
 __all__ = [
     "AnchorGraph",
@@ -19,6 +19,7 @@ __all__ = [
     "inverse_distance",
     "knn_affinity",
     "local_anchor_embedding",
+    "mutuality",
     "normalise",
     "radius",
     "reach",

@@ -11,7 +11,7 @@ from numba import njit, prange
 from scipy import sparse
 
 from foldwalk.core.neighbors import Neighbors
-from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray
+from foldwalk.core.types import AnyArray, Float32Array, Float64Array, Int32Array, IntArray
 from foldwalk.graph.build import as_rows
 from foldwalk.walk.csr import parts
 
@@ -34,6 +34,33 @@ def radius(neighbors: Neighbors, k: int) -> Float32Array:
         return np.full(len(neighbors), -np.inf, np.float32)
     last = neighbors.similarities[:, k - 1]
     return np.where(neighbors.ids[:, k - 1] >= 0, last, np.float32(-np.inf))
+
+
+def mutuality(neighbors: Neighbors, rows: int = 20_000) -> Float64Array:
+    """For each k from 1: the share of the items' k nearest who have the item among their own k nearest.
+
+    Where there are more than `rows` items, every so many-th is looked at.
+    """
+    some = np.arange(0, len(neighbors), max(1, len(neighbors) // rows))
+    mutual, known = np.zeros((2, neighbors.k), np.int64)
+    _count_mutual(neighbors.ids, some, mutual, known)
+    shares = np.cumsum(mutual) / np.maximum(np.cumsum(known), 1)
+    return np.asarray(shares, dtype=np.float64)
+
+
+@njit(cache=True)
+def _count_mutual(ids: Int32Array, rows: IntArray, mutual: IntArray, known: IntArray) -> None:
+    """How many edges there are at each place, and how many become mutual at that k."""
+    for row in rows:
+        for place in range(ids.shape[1]):
+            other = ids[row, place]
+            if other < 0:
+                break
+            known[place] += 1
+            for back in range(ids.shape[1]):
+                if ids[other, back] == row:
+                    mutual[max(place, back)] += 1
+                    break
 
 
 def expand_sets(sets: sparse.csr_array, halves: sparse.csr_array) -> sparse.csr_array:

@@ -7,8 +7,8 @@ By default such a network is trained on the gallery itself, on pairs that the gr
     method.save_weights("csa.npz")      keep what was learned
     method.load_weights("csa.npz")      use it: `fit` then trains nothing
 
-The number of steps is fixed, and networks start from a form that already ranks sensibly (every residual
-branch starts at zero), so that a short training cannot do much harm. Training and ranking need torch.
+The number of steps is fixed. Every residual branch starts at zero, so that the untrained network is a method
+that is known: its file says which. Training and ranking need torch.
 """
 
 from __future__ import annotations

@@ -12,9 +12,9 @@ and the query's row of the last S ranks the items. The perceptron is the same fo
 Readings and deviations: the paper trains with labels on another collection, towards the graph that the labels
 induce. Here the network is trained on the gallery itself, on pairs that its graph agrees on (see
 `shortlists.py`, also for given labels), each friend against the strangers of the query's row. m = 33 and two
-rounds are ours: a graph is read m times, so a query costs m^3. Similarities are counted from the mean over
-all pairs. The last layer of the perceptron starts at zero: untrained, it is plain search. What is not on the
-list follows by plain similarity.
+rounds are ours: a graph is read m times, so a query costs m^3. Similarities are counted from the mean of all
+pairs. The last layer of the perceptron starts at zero: untrained, it is plain search. What is not on the list
+follows by plain similarity.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ def propagation(graph: Graph, renormalise: bool) -> tuple[sparse.csr_array, Floa
 
 def input_features(vectors: Vectors, params: GradNetParams, seed: int) -> Float32Array:
     """H0 = [X, Z]: the vectors, rotated if they have more dimensions than items, beside their codes."""
-    parts = [] if params.codes_only else [rotate(as_directions(vectors, params.metric))]
+    parts = [] if params.codes_only else [rotate(as_directions(vectors, params.metric, params.centre))]
     if params.anchors or params.codes_only:
         # Rotated, the vectors have the same distances in fewer dimensions, so k-means has less to do.
         same = Vectors(rotate(vectors.values))
@@ -94,15 +94,20 @@ def has_no_direction(vectors: Vectors, metric: str) -> BoolArray:
     return vectors.zero_rows if metric == "cosine" else np.zeros(len(vectors), np.bool_)
 
 
-def as_directions(vectors: Vectors, metric: str) -> Float32Array:
+def as_directions(vectors: Vectors, metric: str, centre: bool) -> Float32Array:
     """Vectors whose cosines tell what their metric tells.
 
-    Unit vectors are that already. Points of a Euclidean space are centred, scaled to mean square length one
-    and lifted to the unit sphere of one dimension more by inverse stereographic projection: it keeps
-    angles, so near points stay near, and no two points share a direction.
+    Unit vectors are that already. Pixels and most features are positive and all point much the same way; what
+    they share tells nothing and drowns the rest in the first layer, so their mean is taken off. Points of a
+    Euclidean space are centred, scaled to mean square length one and lifted to the unit sphere of one
+    dimension more by inverse stereographic projection: it keeps angles, so near points stay near, and no two
+    points share a direction.
     """
     if metric == "cosine":
-        return vectors.values
+        if not centre:
+            return vectors.values
+        mean = vectors.values.mean(axis=0, dtype=np.float64)
+        return Vectors(np.ascontiguousarray(vectors.values - mean, np.float32)).unit().values
     centred: Float64Array = vectors.values - vectors.values.mean(axis=0, dtype=np.float64)
     centred /= max(np.sqrt(np.einsum("ij,ij->i", centred, centred).mean()), 1e-30)
     square = np.einsum("ij,ij->i", centred, centred)[:, None]

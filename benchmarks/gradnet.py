@@ -126,7 +126,7 @@ def main() -> None:
     only = parser.parse_args().only
     if only != "learning":
         results: dict[str, Any] = {}
-        for kind, batch in (("apart", 64), ("apart", 0), ("curves", 64), ("curves", 0)):
+        for kind, batch in (("apart", 64), ("curves", 64), ("apart", 0), ("curves", 0)):
             rows = [alone(one_epoch, n, batch, kind) for n in SIZES]
             sizes = [r["n"] for r in rows]
             slopes = {f"exponent of {s}": round(exponent(sizes, [r[s] for r in rows]), 3) for s in SECONDS}

@@ -19,12 +19,13 @@ from foldwalk.core import Ranking, Vectors
 from foldwalk.learn import GradNet
 from foldwalk.neighbors.exact import exact_search
 from foldwalk.report.plots import QUERY_COLOURS, nearest_query
+from harness import save
 
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
 OUT = Path(__file__).resolve().parent.parent / "docs" / "images" / "gradnet-pami.png"
-EPOCHS = 200
+EPOCHS = 100
 
 
 def main() -> None:
@@ -93,10 +94,10 @@ def main() -> None:
     axes[1, 2].set(xlabel="epoch", ylabel="mAP", title="precision while learning (labels are only watched)")
     axes[1, 3].set_axis_off()
     figure.savefig(target, dpi=80, metadata={"Software": None})
-    print(
-        f"written: {target}; k {net.k}; "
-        + ", ".join(f"{t}: {mean_precision(r):.2f}" for t, r in rankings.items())
-    )
+    print(f"written: {target}")
+    reached = {title: round(mean_precision(ranking), 2) for title, ranking in rankings.items()}
+    save("gradnet_pami", {"k": net.k, "results": reached})
+    print(net.k, reached)
 
 
 if __name__ == "__main__":

@@ -67,7 +67,8 @@ def test_features_are_vectors_and_codes_and_zero_where_there_is_no_direction():
     holed = GALLERY.values.copy()
     holed[5] = 0
     vectors = Vectors(holed)
-    graph = graph_input(vectors, knn_graph(vectors, 5), GradNetParams(anchors=20), seed=0)
+    as_they_are = GradNetParams(anchors=20, centre=False)
+    graph = graph_input(vectors, knn_graph(vectors, 5), as_they_are, seed=0)
     assert graph.features.shape == (len(holed), 16 + 20)
     assert np.array_equal(np.delete(graph.features[:, :16], 5, 0), np.delete(holed, 5, 0))
     assert not graph.features[5].any()
@@ -92,11 +93,18 @@ def test_rotation_loses_nothing():
 
 def test_points_of_the_plane_become_directions_that_keep_neighbours():
     points = Vectors.check(RNG.normal(size=(200, 2)) * 30 + 1000)
-    lifted = as_directions(points, "euclidean")
+    lifted = as_directions(points, "euclidean", centre=True)
     assert np.allclose(np.linalg.norm(lifted, axis=1), 1, atol=1e-5)
     before, after = knn_graph(points, 1, "euclidean"), knn_graph(Vectors(lifted), 1, "cosine")
     assert (before.ids == after.ids).mean() > 0.9
-    assert as_directions(GALLERY, "cosine") is GALLERY.values
+    assert as_directions(GALLERY, "cosine", centre=False) is GALLERY.values
+
+
+def test_what_all_vectors_share_is_taken_off():
+    shared = Vectors.check([[3, 1, 0], [3, 0, 1], [3, -1, -1]])
+    expected = [[0, 1, 0], [0, 0, 1], [0, -(2**-0.5), -(2**-0.5)]]  # the mean is (3, 0, 0)
+    assert np.allclose(as_directions(shared, "cosine", centre=True), expected, atol=1e-6)
+    assert not as_directions(Vectors.check([[1, 2], [1, 2]]), "cosine", centre=True).any()
 
 
 def test_the_order_of_items_is_forgotten():

@@ -68,7 +68,7 @@ def propagation(graph: Graph, renormalise: bool) -> tuple[sparse.csr_array, Floa
 
 def input_features(vectors: Vectors, params: GradNetParams, seed: int) -> Float32Array:
     """H0 = [X, Z]: the vectors, rotated if they have more dimensions than items, beside their codes."""
-    parts = [] if params.codes_only else [rotate(as_directions(vectors, params.metric))]
+    parts = [] if params.codes_only else [rotate(as_directions(vectors, params.metric, params.centre))]
     if params.anchors or params.codes_only:
         # Rotated, the vectors have the same distances in fewer dimensions, so k-means has less to do.
         same = Vectors(rotate(vectors.values))
@@ -88,9 +88,18 @@ def has_no_direction(vectors: Vectors, metric: str) -> BoolArray:
     return vectors.zero_rows if metric == "cosine" else np.zeros(len(vectors), np.bool_)
 
 
-def as_directions(vectors: Vectors, metric: str) -> Float32Array:
-    """Vectors whose cosines tell what their metric tells: unit vectors already do."""
-    return vectors.values if metric == "cosine" else Lift.learn(vectors.values).place(vectors.values)
+def as_directions(vectors: Vectors, metric: str, centre: bool) -> Float32Array:
+    """Vectors whose cosines tell what their metric tells; points of a Euclidean space are lifted to a sphere.
+
+    Unit vectors are that already. Pixels and most features are positive and all point much the same way; what
+    they share tells nothing and drowns the rest in the first layer, so their mean is taken off.
+    """
+    if metric != "cosine":
+        return Lift.learn(vectors.values).place(vectors.values)
+    if not centre:
+        return vectors.values
+    mean = vectors.values.mean(axis=0, dtype=np.float64)
+    return Vectors(np.ascontiguousarray(vectors.values - mean, np.float32)).unit().values
 
 
 def rotate(features: Float32Array) -> Float32Array:

@@ -27,6 +27,7 @@ class GradNetParams(Params):
     kernel: Literal["inverse_distance", "gaussian", "cosine"] = Field(
         "inverse_distance", description="weight of an edge: 1 / (1 + d), Gaussian by the median, cosine"
     )
+    centre: bool = Field(True, description="take the collection's mean off the vectors (not in the paper)")
     renormalise: bool = Field(False, description="eq. 7 in place of I + S")
     anchors: int = Field(100, ge=0, le=10_000, description="k-means centres of the codes Z; 0: no codes")
     nearest_anchors: int = Field(3, ge=1, le=100, description="centres that express an item (c of eq. 9)")
@@ -44,7 +45,7 @@ class GradNetParams(Params):
     batch: int = Field(
         0, ge=0, le=10_000_000, description="sextets in a batch (paper: 64); 0: one batch for all items"
     )
-    epochs: int = Field(60, ge=0, le=100_000, description="passes over the items (paper: 300)")
+    epochs: int = Field(30, ge=0, le=100_000, description="passes over the items (paper: 300)")
     learning_rate: float = Field(1e-3, gt=0, le=1, description="of Adam, halved twice (paper: 3e-4)")
     patience: int = Field(
         0, ge=0, le=100_000, description="epochs without a lower loss after which training stops; 0: never"

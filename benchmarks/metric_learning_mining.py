@@ -48,9 +48,11 @@ def large(items: int, anchors: int = 1000, dim: int = 32) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--root", type=Path)
+    parser.add_argument("--items", type=int, nargs="*", default=[25_000, 100_000])
     options = parser.parse_args()
     results = {"cub": alone(cub, options.root)}
-    for items in (25_000, 100_000):
+    save("metric_learning_mining", results)
+    for items in options.items:
         results[f"{items} items"] = alone(large, items)
         print(results[f"{items} items"], flush=True)
         save("metric_learning_mining", results)

@@ -40,6 +40,7 @@ ROWS: dict[str, dict[str, Any]] = {
 def main() -> None:
     options = arguments(__doc__ or "").parse_args()
     base, data = begin(options)
+    name = f"metric_learning_mom_{options.dataset}"
     rows: Rows = {"features as they are": plain(data)}
     pools = {}
     if base.model.kind == "linear":
@@ -56,7 +57,6 @@ def main() -> None:
             lambda seed, c=config: train_once("mom", with_seed(c, seed), data), range(options.seeds), title
         )
         pools[title] = pool_report(config, data[0])
-        name = f"metric_learning_mom_{options.dataset}"
         write(name, rows, pools=pools, training=training, mom=base.mom.model_dump())
     print(markdown(rows))
 

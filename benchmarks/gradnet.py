@@ -78,7 +78,7 @@ def learning(n: int, d: int) -> dict[str, Any]:
     from foldwalk.neighbors.exact import exact_search
 
     torch.set_num_threads(2)
-    gallery, labels = classes_apart(n, d, 7.0)
+    gallery, labels = classes_apart(n, d, 4.0)
     protocol = LeaveOneOut(labels)
     top = 4 * PER_CLASS
     curve: list[dict[str, float]] = []

@@ -3,7 +3,8 @@
     python benchmarks/metric_learning_finetune.py --root DATA
 
 The first run computes the frozen blocks' output for all pictures and keeps it (some 450 MB in the cache). The
-head learns at the rate found for heads on features, the blocks at a tenth of it; nothing was tuned.
+head learns at the rate found for heads on features, the blocks at a tenth of it; nothing was tuned. Small
+pictures make a start far below that of the features, which come from elsewhere.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """results.json of ``foldwalk bench`` as the page docs/results.md.
 
 foldwalk bench --dataset orl,coil20,... --methods all --report out/
-python benchmarks/results_page.py out/results.json docs/results.md
+python benchmarks/results_page.py out/results.json [more/results.json ...] docs/results.md
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ INTRODUCTION = """# Results
 
 Every method at its defaults, each figure next to plain search. Leave-one-out: every
 item is a query for the rest of its class; mAP in percent of the whole ranking. What is worse than plain
-search is marked **−**. Labels are used to measure, never to choose anything.
+search is marked **−**; a dash alone was not measured. Labels are used to measure, never to choose anything.
 
 """
 
@@ -28,6 +28,9 @@ def table(rows: list[dict[str, Any]], key: str) -> str:
     for method in methods:
         cells = []
         for name in sets:
+            if (name, method) not in value:
+                cells.append("–")
+                continue
             number, plain = value[name, method], value[name, "plain"]
             if number is None or plain is None:
                 cells.append("failed")

@@ -139,7 +139,7 @@ def every_method() -> str:
     )
 
 
-# CPU seconds of the authors' own programs on sets of the same kind, measured once on another machine of two cores.
+# CPU seconds of the authors' own programs on sets of the same kind, measured on another machine of two cores.
 AUTHORS = {
     ("k_reciprocal", 10_000): 25,
     ("ecn", 10_000): 12,
@@ -196,8 +196,9 @@ cores added) from a known k-NN graph to the rankings; growth is their slope on l
 graph; "unseen" that of a gallery fitted once, whose queries it has never seen.
 
 {every_method()}
-`sca` grows by more than it should because its 10,000 items cost next to nothing: up to 20,000 items the farthest
-distance of each comes with the exact graph, beyond it is looked for in a sample, which costs a second at 100,000.
+`sca` grows by more than it should because 10,000 items cost it next to nothing: up to 20,000 items the
+farthest distance of each comes with the exact graph, beyond it is looked for in a sample, which costs a
+second at 100,000.
 
 The authors' own programs took these CPU seconds on sets of the same kind, on another machine with two cores:
 a scale, not a race.

@@ -7,6 +7,7 @@ python benchmarks/results_page.py out/results.json [more/results.json ...] docs/
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,8 @@ def main() -> None:
     *sources, target = (Path(name) for name in sys.argv[1:])
     contents = [json.loads(source.read_text(encoding="utf-8")) for source in sources]
     rows, run = [row for content in contents for row in content["results"]], contents[0]["run"]
-    run["command"] = "; ".join(content["run"]["command"] for content in contents)
+    commands = "; ".join(content["run"]["command"] for content in contents)
+    run["command"] = re.sub(r"--report \S+", "--report out/", commands)
     text = INTRODUCTION
     text += f"## mAP\n\n{table(rows, 'mAP')}\n## Recall@1\n\n{table(rows, 'R@1')}\n"
     text += "## How this was measured\n\n"

@@ -25,7 +25,8 @@ from foldwalk.datasets.files import (
     safe_name,
     text_list,
 )
-from foldwalk.datasets.sources import Kind, QuerySource
+from foldwalk.datasets.query_sources import QuerySource
+from foldwalk.datasets.sources import Kind
 
 READERS = {".pkl": read_plain_pickle, ".json": read_json, ".mat": read_mat}
 

@@ -12,9 +12,11 @@ from typing import cast
 
 from foldwalk.core.errors import BadInput, UnknownName
 from foldwalk.datasets import sets
+from foldwalk.datasets.class_sources import ClassFolders, ClassSource
 from foldwalk.datasets.dataset import Dataset
 from foldwalk.datasets.features import SUFFIXES
-from foldwalk.datasets.sources import KINDS, Card, ClassFolders, ClassSource, Kind, QuerySource, Source
+from foldwalk.datasets.query_sources import QuerySource
+from foldwalk.datasets.sources import KINDS, Card, Kind, Source
 
 
 @cache

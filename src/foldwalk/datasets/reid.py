@@ -10,7 +10,7 @@ import numpy as np
 
 from foldwalk.core.errors import BadInput
 from foldwalk.core.types import IntArray
-from foldwalk.datasets.sources import Listing
+from foldwalk.datasets.query_sources import Listing
 from foldwalk.evaluate import ReID
 
 NAME = re.compile(r"(-?\d+)_c(\d+)")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from foldwalk.datasets.sources import ClassSource, Pictures
+from foldwalk.datasets.class_sources import ClassSource, Pictures
 
 
 class COIL20(ClassSource):

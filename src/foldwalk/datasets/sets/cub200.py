@@ -10,8 +10,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from foldwalk.core.errors import BadInput
+from foldwalk.datasets.class_sources import ClassSource, Pictures
 from foldwalk.datasets.files import picture_names, read_table, safe_name, whole_number
-from foldwalk.datasets.sources import ClassSource, Pictures
 
 
 class CUB200(ClassSource):

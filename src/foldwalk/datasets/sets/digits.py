@@ -9,8 +9,9 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from foldwalk.core.errors import BadInput
+from foldwalk.datasets.class_sources import ClassSource, Pictures
 from foldwalk.datasets.dataset import Dataset
-from foldwalk.datasets.sources import ClassSource, Kind, Pictures
+from foldwalk.datasets.sources import Kind
 
 
 class Digits(ClassSource):

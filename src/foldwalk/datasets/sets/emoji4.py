@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from foldwalk.datasets.sources import ClassFolders, Pictures
+from foldwalk.datasets.class_sources import ClassFolders, Pictures
 
 
 class Emoji4(ClassFolders):

@@ -12,7 +12,7 @@ import numpy as np
 
 from foldwalk.datasets.features import FeatureFile
 from foldwalk.datasets.files import picture_names, whole_number
-from foldwalk.datasets.sources import Listing, QuerySource
+from foldwalk.datasets.query_sources import Listing, QuerySource
 from foldwalk.evaluate import Oxford
 
 

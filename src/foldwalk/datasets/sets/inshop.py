@@ -9,7 +9,7 @@ import numpy as np
 from foldwalk.core.errors import BadInput
 from foldwalk.datasets.features import FeatureFile
 from foldwalk.datasets.files import need_file, read_table, safe_name
-from foldwalk.datasets.sources import Listing, QuerySource, rows_of_split
+from foldwalk.datasets.query_sources import Listing, QuerySource, rows_of_split
 from foldwalk.evaluate import QueryGallery
 
 LIST = "list_eval_partition.txt"

@@ -7,7 +7,7 @@ from pathlib import Path
 from foldwalk.core.types import Float64Array
 from foldwalk.datasets.features import FeatureFile
 from foldwalk.datasets.ground_truth import GroundTruthSource
-from foldwalk.datasets.sources import Listing
+from foldwalk.datasets.query_sources import Listing
 from foldwalk.evaluate import Oxford
 
 

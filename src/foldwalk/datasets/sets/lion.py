@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foldwalk.datasets.sources import ClassFolders
+from foldwalk.datasets.class_sources import ClassFolders
 
 
 class Lion(ClassFolders):

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from foldwalk.core.types import AnyArray
+from foldwalk.datasets.class_sources import ClassSource, Pictures
 from foldwalk.datasets.files import picture_names
-from foldwalk.datasets.sources import ClassSource, Pictures
 from foldwalk.evaluate import LeaveOneOut, Protocol
 
 

@@ -18,9 +18,9 @@ import numpy as np
 from PIL import Image
 
 from foldwalk.core.errors import BadInput
+from foldwalk.datasets.class_sources import ClassSource, Pictures
 from foldwalk.datasets.dataset import GreyPictures
 from foldwalk.datasets.files import need_file, picture_names, safe_name
-from foldwalk.datasets.sources import ClassSource, Pictures
 
 MEMBER = re.compile(r"[^/]+/(?P<character>[^/]+/character\d+)/(?P<file>\d+_\d+\.png)")
 SIDE = 105

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from foldwalk.core.types import AnyArray
-from foldwalk.datasets.sources import ClassSource, Pictures
+from foldwalk.datasets.class_sources import ClassSource, Pictures
 from foldwalk.evaluate import LeaveOneOut, Protocol
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from foldwalk.core.errors import BadInput
 from foldwalk.datasets.features import FeatureFile
 from foldwalk.datasets.files import need_file, picture_names, read_lines, read_table, real_number
-from foldwalk.datasets.sources import Listing, QuerySource, WithDistractors
+from foldwalk.datasets.query_sources import Listing, QuerySource, WithDistractors
 from foldwalk.evaluate import Oxford
 
 # Twenty of the published pictures of Paris are broken; its authors list them, everyone leaves them out.

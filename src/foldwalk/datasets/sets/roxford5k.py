@@ -6,7 +6,7 @@ from pathlib import Path
 
 from foldwalk.datasets.features import FeatureFile
 from foldwalk.datasets.ground_truth import GroundTruthSource
-from foldwalk.datasets.sources import Listing, QuerySource, WithDistractors
+from foldwalk.datasets.query_sources import Listing, QuerySource, WithDistractors
 from foldwalk.evaluate import Revisited
 
 REFERENCE = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from foldwalk.datasets.class_sources import ClassSource, Pictures
 from foldwalk.datasets.files import read_table, safe_name
-from foldwalk.datasets.sources import ClassSource, Pictures
 
 
 class StanfordOnlineProducts(ClassSource):

@@ -23,6 +23,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from foldwalk.core.errors import BadInput, MissingData
+from foldwalk.core.files import written_whole
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.progress import task
 from foldwalk.core.seeds import generator
@@ -87,7 +88,8 @@ class ShortlistNetwork(Reranker):
         known = self.taught if self.taught is not None else getattr(self, "weights", None)
         if known is None:
             raise BadInput(f"{self.name} has learned nothing yet: call learn(vectors) or fit(gallery) first.")
-        np.savez(target, **known)
+        with written_whole(target) as file:
+            np.savez(file, **known)
         return target
 
     def load_weights(self, path: str | os.PathLike[str]) -> Self:

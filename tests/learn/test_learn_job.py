@@ -18,7 +18,7 @@ from foldwalk.learn.trainer import HeadSpec, make_conv_net, make_head
 from foldwalk.learn.trainer.config import Config, parse_config, read_config, shipped
 from foldwalk.learn.trainer.export import PictureModel, export_onnx
 from foldwalk.learn.trainer.job import run_job, split, split_groups
-from foldwalk.learn.trainer.lite0 import FirstBlocks, LastBlocks, activations, lite0
+from foldwalk.learn.trainer.lite0 import FirstBlocks, LastBlocks, activations, lite0, pooled
 
 
 @pytest.fixture(autouse=True)
@@ -140,15 +140,17 @@ def test_first_and_last_blocks_are_the_whole_network(tmp_path, pictures):
     model = LastBlocks(lite0(), 12, head).eval()
     with torch.no_grad():
         features = model.features(torch.from_numpy(np.asarray(kept[:, 0], np.float32))).numpy()
-    plain = backbone("effnet_lite0").embed(pictures)
+    np.testing.assert_allclose(pooled(kept, 12), features, atol=1e-5)
+    plain = backbone("effnet_lite0", fit="crop").embed(pictures)
     assert np.corrcoef(features.ravel(), plain.ravel())[0, 1] > 0.9999
-    exported = backbone(export_onnx(PictureModel(model, 12), tmp_path / "model.onnx"))
+    exported = backbone(export_onnx(PictureModel(model, 12, fit="crop"), tmp_path / "model.onnx"))
     with torch.no_grad():
         expected = torch.nn.functional.normalize(
             model(torch.from_numpy(np.asarray(kept, np.float32)))
         ).numpy()
     np.testing.assert_allclose(exported.embed(pictures), expected, atol=5e-3)
     assert activations(paths, 12).tobytes() == kept.tobytes()
+    assert activations(paths, 12, size=96, fit="squash").shape == (3, 2, 192, 3, 3)
 
 
 def test_training_draws_mirror_images_and_keeps_statistics():

@@ -28,11 +28,15 @@ NORMALISATIONS: dict[str, tuple[Numbers, Numbers]] = {
     "half": (127.5, 127.5),
     "none": (0.0, 1.0),
 }
+FIT = "foldwalk.fit"
 TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(uint8)": np.uint8}
 
 
 class OnnxBackbone(SpatialBackbone):
-    """An ONNX file. `normalise` is a name of NORMALISATIONS or (subtract, divide) in pixels of 0 to 255."""
+    """An ONNX file. `normalise` is a name of NORMALISATIONS or (subtract, divide) in pixels of 0 to 255.
+
+    `fit` is what the file says itself under FIT in its metadata, else "squash".
+    """
 
     def __init__(
         self,
@@ -41,18 +45,19 @@ class OnnxBackbone(SpatialBackbone):
         name: str | None = None,
         normalise: str | tuple[Numbers, Numbers] = "imagenet",
         size: int | tuple[int, int] | None = None,
-        fit: str = "squash",
+        fit: str | None = None,
         output: str | None = None,
         pooling: str = "gap",
         scales: Sequence[float] = (1.0,),
         whitening: Whitening | None = None,
         threads: int | None = None,
     ) -> None:
-        super().__init__(fit, pooling, scales, whitening)
         self.path = Path(path)
+        self._session = _session(self.path, threads)
+        said = self._session.get_modelmeta().custom_metadata_map.get(FIT, "squash")
+        super().__init__(said if fit is None else fit, pooling, scales, whitening)
         self.name = name or self.path.stem
         self._subtract, self._divide = _normalisation(normalise)
-        self._session = _session(self.path, threads)
         self._read_input(size)
         self._output, example = self._try_output(output)
         self.has_map = example.ndim == 4

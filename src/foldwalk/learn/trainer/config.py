@@ -29,7 +29,9 @@ class Data(Section):
 
 
 class Model(Section):
-    """linear, mlp: a head on frozen features; last_blocks: of effnet_lite0; conv: a small network."""
+    """linear, mlp: a head on frozen features; last_blocks: of effnet_lite0; conv: a small network.
+
+    `size` and `fit` are how last_blocks sees pictures."""
 
     kind: Literal["linear", "mlp", "last_blocks", "conv"] = "linear"
     dim: int = Field(128, ge=1, le=4096)
@@ -38,7 +40,8 @@ class Model(Section):
     init: Literal["whiten", "random"] = "whiten"
     shrinkage: float = Field(0.98, ge=0, le=1)
     first_block: int = Field(12, ge=1, le=15)
-    size: int = Field(224, ge=32, le=1024)
+    size: int = Field(224, ge=32, le=1024, multiple_of=32)
+    fit: Literal["crop", "squash"] = "crop"
 
 
 class Training(Section):

@@ -1,11 +1,13 @@
 """A trained model as one ONNX file that ``foldwalk index --backbone model.onnx`` takes.
 
 The file's input are pictures in ImageNet normalisation, what foldwalk gives an ONNX file by default; what the
-model was trained on (other normalisation, grey values, the frozen blocks before a head) stands inside.
+model was trained on (other normalisation, grey values, the frozen blocks before a head) stands inside. How
+pictures are brought to its size stands in the metadata.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import warnings
 from pathlib import Path
@@ -17,7 +19,7 @@ from torch.nn import functional
 from foldwalk.core.errors import BadInput, BadParameter, MissingData
 from foldwalk.core.files import written_whole
 from foldwalk.descriptors.backbones.base import need
-from foldwalk.descriptors.backbones.onnx_model import NORMALISATIONS
+from foldwalk.descriptors.backbones.onnx_model import FIT, NORMALISATIONS
 from foldwalk.learn.edms.ensemble import JoinedHeads
 from foldwalk.learn.trainer.lite0 import BLOCKS, FirstBlocks, LastBlocks, lite0
 from foldwalk.learn.trainer.models import Head, SmallConvNet
@@ -26,17 +28,17 @@ FEATURES = 1280
 
 
 class PictureModel(nn.Module):
-    """Pictures (n, 3, side, side) in ImageNet normalisation to unit vectors."""
+    """Pictures (n, 3, side, side) in ImageNet normalisation, made square by `fit`, to unit vectors."""
 
     mean: Tensor
     spread: Tensor
 
-    def __init__(self, model: nn.Module, first_block: int = 12, side: int = 224) -> None:
+    def __init__(self, model: nn.Module, first_block: int = 12, side: int = 224, fit: str = "squash") -> None:
         super().__init__()
         mean, spread = NORMALISATIONS["imagenet"]
         self.register_buffer("mean", torch.tensor(mean).reshape(3, 1, 1))
         self.register_buffer("spread", torch.tensor(spread).reshape(3, 1, 1))
-        self.side = side
+        self.side, self.fit = side, fit
         if isinstance(model, (Head, JoinedHeads)):
             inputs = model.spec.inputs if isinstance(model, Head) else model.inputs
             if inputs != FEATURES:
@@ -73,16 +75,21 @@ def export_onnx(model: PictureModel, path: str | os.PathLike[str]) -> Path:
         raise BadInput(f"{target}: a model is exported as .onnx.")
     if not target.parent.is_dir():
         raise MissingData(f"{target.parent} is not a folder; create it first.")
-    need("onnx", "images", "Exporting a model")
-    with written_whole(target) as file, warnings.catch_warnings(), torch.no_grad():
+    onnx = need("onnx", "images", "Exporting a model")
+    written = io.BytesIO()
+    with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")  # the exporter warns of its own age
         torch.onnx.export(
             model.eval(),
             (torch.zeros(1, 3, model.side, model.side),),
-            file,  # type: ignore[arg-type]
+            written,  # type: ignore[arg-type]
             dynamo=False,
             input_names=["pictures"],
             output_names=["vectors"],
             dynamic_axes={"pictures": {0: "batch"}, "vectors": {0: "batch"}},
         )
+    graph = onnx.load_from_string(written.getvalue())
+    graph.metadata_props.add(key=FIT, value=model.fit)
+    with written_whole(target) as file:
+        file.write(graph.SerializeToString())
     return target

@@ -21,7 +21,7 @@ from foldwalk.learn.mining import ManifoldMiner
 from foldwalk.learn.trainer.config import Config, Method, Model
 from foldwalk.learn.trainer.evaluation import evaluate_embedding, split_classes
 from foldwalk.learn.trainer.export import PictureModel, export_onnx
-from foldwalk.learn.trainer.lite0 import LastBlocks, activations, lite0
+from foldwalk.learn.trainer.lite0 import LastBlocks, activations, lite0, pooled
 from foldwalk.learn.trainer.logs import Log
 from foldwalk.learn.trainer.loop import Settings, Trainer
 from foldwalk.learn.trainer.loss_names import make_loss
@@ -43,28 +43,24 @@ class Inputs:
 
 def load_inputs(name: str, model: Model, root: Path | None = None) -> tuple[Inputs, AnyArray]:
     """A data set as a model takes it, and its labels as they are called."""
-    features = None
-    if model.kind in ("linear", "mlp", "last_blocks"):
-        found = datasets.load(name, root=root, kind="features")
-        features = found.gallery
-    else:
-        found = datasets.load(name, root=root, kind="pixels")
-    if found.gallery is None or found.labels is None:
+    kind = {"conv": "pixels", "last_blocks": "pictures"}.get(model.kind, "features")
+    found = datasets.load(name, root=root, kind=kind)
+    if found.labels is None:
         raise BadInput(f"{name} has no classes to train with.")
     names = np.asarray(found.labels)
     codes = np.unique(names, return_inverse=True)[1].astype(np.int64)
+    if model.kind == "last_blocks":
+        if found.gallery_paths is None:
+            raise BadInput(f"the pictures of {name} are not there; a head on its features can be trained.")
+        maps = activations(list(found.gallery_paths), model.first_block, model.size, model.fit)
+        return Inputs(maps, codes, pooled(maps, model.first_block)), names
+    if found.gallery is None:
+        raise BadInput(f"{name} has no {kind} to train on.")
     if model.kind == "conv":
         side = round(found.gallery.shape[1] ** 0.5)
         ink = (1 - found.gallery.reshape(-1, 1, side, side) / 255).astype(np.float32)
         return Inputs(ink, codes, ink.reshape(len(ink), -1)), names
-    assert features is not None
-    if model.kind != "last_blocks":
-        return Inputs(features, codes, features), names
-    if found.gallery_paths is None:
-        raise BadInput(f"the pictures of {name} are not there; a head on its features can be trained.")
-    return Inputs(
-        activations(list(found.gallery_paths), model.first_block, model.size), codes, features
-    ), names
+    return Inputs(found.gallery, codes, found.gallery), names
 
 
 def split(config: Config, root: Path | None = None) -> tuple[Inputs, Inputs]:
@@ -162,8 +158,10 @@ def run_job(
         )
         trained = Trained(trainer.model, trainer.fit())
     if folder is not None:
-        side = 28 if config.model.kind == "conv" else config.model.size
-        export_onnx(PictureModel(trained.model, config.model.first_block, side), Path(folder) / "model.onnx")
+        m = config.model
+        side = 28 if m.kind == "conv" else m.size
+        fit = m.fit if m.kind == "last_blocks" else "squash"
+        export_onnx(PictureModel(trained.model, m.first_block, side, fit), Path(folder) / "model.onnx")
     return trained
 
 

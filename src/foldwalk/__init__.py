@@ -9,8 +9,11 @@ if TYPE_CHECKING:
     from foldwalk.index import Index as Index
 
 # Compiled loops and matrix products take turns here. Threads that spin while the other kind works slow both
-# down, by half and more on few cores; a setting of the user's own is left alone.
+# down, by half and more on few cores; a setting of the user's own is left alone. OpenBLAS reads its own when
+# numpy is first imported (2 ** 4 is the shortest time to spin); programs that import numpy before set it
+# themselves, or their workers inherit it.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
 
 __version__ = "0.1.0"
 

@@ -2,10 +2,12 @@
 
 A block of queries times the gallery is one BLAS call, and the selection runs in parallel over its rows; on
 two cores this took a third to a half of the time of a flat FAISS index (benchmarks/knn_graph.py shows both).
+Of the neighbours of a large set within itself each product is computed once (within.py).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +17,7 @@ from foldwalk.core.progress import task
 from foldwalk.core.types import Float32Array, Int32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.neighbors.similarity import pair_similarities, rescore
+from foldwalk.neighbors.within import nearest_within
 from foldwalk.walk.select import top_of_dense_rows
 
 BLOCK_BYTES = 8 * 2**20  # of scores at a time: what the caches hold
@@ -22,6 +25,8 @@ BLOCK_BYTES = 8 * 2**20  # of scores at a time: what the caches hold
 FARTHEST_UP_TO = 20_000
 # Candidates beyond k: rounding in the matrix product may swap neighbours that are this close to the border.
 SPARE = 8
+# Each product serves both items from so many items on, and up to so many entries of all lists together.
+WITHIN_FROM, LONGEST_LISTS = 5_000, 2**24
 
 
 def exact_search(
@@ -35,31 +40,56 @@ def exact_search(
     present = np.flatnonzero(~gallery.zero_rows) if cosine else np.arange(len(gallery))
     reachable = gallery.values if len(present) == len(gallery) else gallery.values[present]
     width = min(k + SPARE + (own is not None), len(present))
-    lengths = None if cosine else np.einsum("ij,ij->i", reachable, reachable)
-    block = max(256, BLOCK_BYTES // (4 * max(len(present), 1)))
-    candidates: Int32Array = np.empty((len(queries), width), np.int32)
-    farthest = np.zeros(len(queries), np.int64) if 0 < len(present) <= FARTHEST_UP_TO else None
+    half = None if cosine else np.einsum("ij,ij->i", reachable, reachable) / 2
+    with_farthest = 0 < len(present) <= FARTHEST_UP_TO
     with task("nearest neighbours", len(queries)) as advance:
-        for start in range(0, len(queries), block):
-            part = queries.values[start : start + block]
-            scores = part @ reachable.T
-            if lengths is not None:
-                scores -= lengths / 2
-            candidates[start : start + block], _, lowest = top_of_dense_rows(scores, width)
-            if farthest is not None:
-                farthest[start : start + block] = lowest
-            advance(len(part))
+        if queries is gallery and _pays_within(len(present), width):
+            candidates = np.full((len(queries), width), -1, np.int32)
+            farthest = np.zeros(len(queries), np.int64)
+            candidates[present], farthest[present] = nearest_within(
+                reachable, half, width, with_farthest, advance
+            )
+            missed = present[candidates[present, 0] < 0]
+            candidates[missed] = _by_blocks(gallery.values[missed], reachable, half, width, advance)[0]
+        else:
+            candidates, farthest = _by_blocks(queries.values, reachable, half, width, advance)
     if len(present) < len(gallery):
         candidates = present.astype(np.int32)[candidates]
     if cosine:
         candidates[queries.zero_rows] = -1
     everyone = present if width < len(present) else present[:0]
     found = finish(gallery, queries, candidates, k, metric, own, everyone, recall=1.0, how="exact")
-    if farthest is None:
+    if not with_farthest:
         return found
     pairs = np.arange(len(queries) + 1)
     least = pair_similarities(queries.values, gallery.values, pairs, present[farthest], cosine)
     return replace(found, least=least)
+
+
+def _pays_within(n: int, width: int) -> bool:
+    """Not for few items, nor for lists that are long or take much memory."""
+    return n >= WITHIN_FROM and 16 * width <= n and n * width <= LONGEST_LISTS
+
+
+def _by_blocks(
+    queries: Float32Array,
+    gallery: Float32Array,
+    half: Float32Array | None,
+    width: int,
+    advance: Callable[[int], None],
+) -> tuple[Int32Array, IntArray]:
+    """Places in the gallery of the `width` best of each query, and of the farthest."""
+    candidates: Int32Array = np.empty((len(queries), width), np.int32)
+    farthest = np.zeros(len(queries), np.int64)
+    block = max(256, BLOCK_BYTES // (4 * max(len(gallery), 1)))
+    for start in range(0, len(queries), block):
+        part = slice(start, start + block)
+        scores = queries[part] @ gallery.T
+        if half is not None:
+            scores -= half
+        candidates[part], _, farthest[part] = top_of_dense_rows(scores, width)
+        advance(len(scores))
+    return candidates, farthest
 
 
 def finish(

@@ -166,5 +166,5 @@ class TestEIR:
         def refuse(*_):
             raise AssertionError("the offline rows were solved again")
 
-        monkeypatch.setattr(eir_module, "_solve_truncated", refuse)
+        monkeypatch.setattr(eir_module, "solve_truncated", refuse)
         assert rerank.load(tmp_path / "eir.npz").rank(QUERIES).scores.tobytes() == expected

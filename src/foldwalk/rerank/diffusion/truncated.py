@@ -1,0 +1,191 @@
+"""EIR's offline part: the system of each item, cut to what lies within the item's radius."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, prange
+
+from foldwalk.core.types import AnyArray, Float32Array, Float64Array, Int32Array, IntArray, Scalar
+from foldwalk.neighbors.similarity import pair_similarity
+from foldwalk.walk.select import kth_largest
+
+UNKNOWN, OUTSIDE = -1, -2
+FEW = 256
+
+
+@njit()
+def _count_above(values: Float32Array, bound: Scalar) -> Scalar:
+    count = np.int32(0)  # as wide as what is compared, so that the compiler takes wide steps
+    for i in range(values.shape[0]):
+        count += np.int32(values[i] > bound)
+    return count
+
+
+@njit(cache=True, parallel=True)
+def kth_of_rows(scores: Float32Array, rank: int) -> Float32Array:
+    """The rank-th largest similarity of each row: counting halves its range until few are left to sort."""
+    rows, columns = scores.shape
+    out = np.empty(rows, np.float32)
+    for row in prange(rows):
+        values, work = scores[row], np.empty(columns + 1, np.float32)
+        low, high = np.float32(-2), np.float32(2)
+        above_low, above_high = columns, 0
+        while above_low - above_high > FEW:
+            middle = np.float32(low + (high - low) / 2)
+            if middle <= low or middle >= high:
+                break  # all that are left are equal
+            above = _count_above(values, middle)
+            if above >= rank:
+                low, above_low = middle, above
+            else:
+                high, above_high = middle, above
+        inside = np.uint64(0)
+        for i in range(columns):
+            work[inside] = values[i]
+            inside += np.uint64((values[i] > low) & (values[i] <= high))
+        out[row] = kth_largest(work, np.int64(inside), rank - above_high)
+    return out
+
+
+@njit()
+def _sub_graph(
+    indptr: AnyArray,
+    indices: AnyArray,
+    data: AnyArray,
+    vectors: Float32Array,
+    cosine: bool,
+    item: Scalar,
+    scores: Float32Array,
+    radius: Scalar,
+    members: Int32Array,
+    ends: IntArray,
+    place_of: Int32Array,
+    refused: Int32Array,
+    starts: IntArray,
+    others: Int32Array,
+    weights: Float32Array,
+) -> tuple[Scalar, Scalar]:
+    """What lies within the radius, by steps from `item`: those within t steps in front of ends[t].
+
+    The edges of the member at place a lead to the places others[starts[a] : starts[a + 1]]; `place_of` tells
+    members' places. `scores` are the item's similarities to all, or to a sample, which is of no use here.
+    Returns how many were refused, and how many steps lead to new members.
+    """
+    members[0], place_of[item], ends[0] = item, 0, 1
+    begin, size, refusals, edges, t = 0, 1, 0, 0, 0
+    known = len(scores) == len(vectors)
+    while begin < size:
+        t, end = t + 1, size
+        for a in range(begin, end):
+            for edge in range(indptr[members[a]], indptr[members[a] + 1]):
+                other = indices[edge]
+                place = place_of[other]
+                if place == UNKNOWN and t < len(ends):
+                    if known:
+                        similarity = scores[other]
+                    else:
+                        similarity = pair_similarity(vectors[item], vectors[other], cosine)
+                    if size < len(members) and similarity >= radius:
+                        members[size], place_of[other], place = other, size, size
+                        size += 1
+                    else:
+                        refused[refusals], place_of[other] = other, OUTSIDE
+                        refusals += 1
+                if place >= 0:
+                    others[edges], weights[edges] = place, data[edge]
+                    edges += 1
+            starts[a + 1] = edges
+        begin = end
+        if t < len(ends):
+            ends[t] = size
+    return refusals, min(t, len(ends) - 1)
+
+
+@njit(cache=True, parallel=True, fastmath={"contract"})
+def solve_truncated(
+    indptr: AnyArray,
+    indices: AnyArray,
+    data: AnyArray,
+    vectors: Float32Array,
+    cosine: bool,
+    items: IntArray,
+    scores: Float32Array,
+    radius: Float32Array,
+    alpha: Scalar,
+    tolerance: Scalar,
+    max_iterations: int,
+    out_ids: Int32Array,
+    out_values: Float32Array,
+    sizes: IntArray,
+) -> None:
+    """(I - alpha S) f = e_i on the sub-graph of the items within i's radius; positive entries of f.
+
+    As many steps of conjugate gradients reach no farther than that many steps on the graph.
+    """
+    count, width = out_ids.shape
+    widest = (indptr[1:] - indptr[:-1]).max()
+    chunks = 32
+    for chunk in prange(chunks):
+        first, last = chunk * count // chunks, (chunk + 1) * count // chunks
+        if first == last:
+            continue
+        place_of = np.full(indptr.shape[0] - 1, UNKNOWN, np.int32)
+        members, refused = np.empty(width, np.int32), np.empty(indptr.shape[0], np.int32)
+        ends = np.empty(max_iterations + 1, np.int64)
+        starts, others = np.zeros(width + 1, np.int64), np.empty(width * widest, np.int32)
+        weights = np.empty(width * widest, np.float32)
+        x, r, p, q = np.empty(width), np.empty(width), np.empty(width), np.empty(width)
+        for row in range(first, last):
+            refusals, deepest = _sub_graph(
+                indptr, indices, data, vectors, cosine, items[row], scores[row], radius[row],
+                members, ends, place_of, refused, starts, others, weights,
+            )  # fmt: skip
+            size = ends[deepest]
+            x[:size], r[:size], p[:size] = 0.0, 0.0, 0.0
+            r[0], p[0], squared = 1.0, 1.0, 1.0
+            for t in range(max_iterations):
+                if squared <= tolerance * tolerance:
+                    break
+                reached = ends[min(t + 1, deepest)]
+                curvature = 0.0
+                for a in range(reached):
+                    walked = 0.0
+                    for edge in range(np.uint64(starts[a]), np.uint64(starts[a + 1])):
+                        walked += weights[edge] * p[np.uint64(others[edge])]
+                    q[a] = p[a] - alpha * walked
+                    curvature += p[a] * q[a]
+                if curvature <= 0.0:
+                    break
+                squared = _step(x, r, p, q, reached, squared, curvature)
+            found = 0
+            for a in range(size):
+                place_of[members[a]] = UNKNOWN
+                if x[a] > 0:
+                    out_ids[row, found], out_values[row, found] = members[a], x[a]
+                    found += 1
+            sizes[row] = found
+            for a in range(refusals):
+                place_of[refused[a]] = UNKNOWN
+
+
+@njit(fastmath={"reassoc", "contract"})
+def _step(
+    x: Float64Array,
+    r: Float64Array,
+    p: Float64Array,
+    q: Float64Array,
+    size: Scalar,
+    squared: Scalar,
+    curvature: Scalar,
+) -> Scalar:
+    """One step of conjugate gradients, q = (I - alpha S) p; returns the squared length of the residual."""
+    step = squared / curvature
+    after = 0.0
+    for a in range(size):
+        x[a] += step * p[a]
+        r[a] -= step * q[a]
+        after += r[a] * r[a]
+    turn = after / squared
+    for a in range(size):
+        p[a] = r[a] + turn * p[a]
+    return after

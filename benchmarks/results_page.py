@@ -55,11 +55,11 @@ def main() -> None:
     *sources, target = (Path(name) for name in sys.argv[1:])
     contents = [json.loads(source.read_text(encoding="utf-8")) for source in sources]
     rows, run = [row for content in contents for row in content["results"]], contents[0]["run"]
-    commands = "; ".join(content["run"]["command"] for content in contents)
-    run["command"] = re.sub(r"--report \S+", "--report out/", commands)
+    commands = "\n".join(content["run"].pop("command") for content in contents)
+    commands = re.sub(r" --root \S+", "", re.sub(r"--report \S+", "--report out/", commands))
     text = INTRODUCTION
     text += f"## mAP\n\n{table(rows, 'mAP')}\n## Recall@1\n\n{table(rows, 'R@1')}\n"
-    text += "## How this was measured\n\n"
+    text += f"## How this was measured\n\n```console\n{commands}\n```\n\n"
     text += "".join(f"- {name}: {value}\n" for name, value in run.items())
     target.write_text(text, encoding="utf-8")
     print(f"written: {target}")

@@ -55,6 +55,12 @@ def exponent(sizes: list[int], seconds: list[float]) -> float:
 def save(name: str, results: dict[str, Any]) -> Path:
     RESULTS.mkdir(exist_ok=True)
     target = RESULTS / f"{name}.json"
-    write_whole(target, to_json({"run": describe_run(shlex.join(sys.argv)), **results}).encode())
+    write_whole(target, to_json({"run": describe_run(command(sys.argv)), **results}).encode())
     print(f"written: {target}")
     return target
+
+
+def command(arguments: list[str]) -> str:
+    """The command as others can give it: where the data lies differs from machine to machine."""
+    places = [i + 1 for i, word in enumerate(arguments) if word == "--root"]
+    return shlex.join("DATA" if i in places else word for i, word in enumerate(arguments))

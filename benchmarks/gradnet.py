@@ -44,11 +44,11 @@ def one_epoch(n: int, batch: int, kind: str) -> dict[str, Any]:
     import torch
 
     from foldwalk.core import Vectors
-    from foldwalk.learn.gradnet.choice import choose_k
-    from foldwalk.learn.gradnet.graph import graph_input
-    from foldwalk.learn.gradnet.parameters import GradNetParams
-    from foldwalk.learn.gradnet.train import Trainer
     from foldwalk.neighbors import knn_graph
+    from foldwalk.rerank.learned.gradnet.choice import choose_k
+    from foldwalk.rerank.learned.gradnet.graph import graph_input
+    from foldwalk.rerank.learned.gradnet.parameters import GradNetParams
+    from foldwalk.rerank.learned.gradnet.train import Trainer
 
     torch.set_num_threads(2)
     vectors = Vectors((classes_apart(n, 1280, 2.0) if kind == "apart" else close_curves(n, 1280))[0])

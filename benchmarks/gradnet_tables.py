@@ -21,8 +21,8 @@ from foldwalk import datasets, rerank
 from foldwalk.core import Ranking, Vectors
 from foldwalk.evaluate import QueryGallery
 from foldwalk.learn import GradNet
-from foldwalk.learn.gradnet.graph import codes
 from foldwalk.neighbors.exact import exact_search
+from foldwalk.rerank.learned.gradnet.graph import codes
 from harness import RESULTS, save
 
 Rows = Iterator[tuple[str, Callable[[], dict[str, Any]]]]

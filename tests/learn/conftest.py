@@ -1,14 +1,5 @@
-"""Small matrices are quicker on one thread, the more so where tests run side by side."""
+"""What learns is tested on one thread."""
 
-from __future__ import annotations
+from one_thread import one_thread
 
-import pytest
-import torch
-
-
-@pytest.fixture(autouse=True, scope="session")
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+__all__ = ["one_thread"]

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from foldwalk.learn.cgml import BinomialDevianceLoss, GraphConsistencyLoss
     from foldwalk.learn.edms import HardProxies, ManifoldProxyLoss
     from foldwalk.learn.edms.ensemble import MetaClassEnsemble
-    from foldwalk.learn.gradnet import GradNet
     from foldwalk.learn.mining import ManifoldMiner
     from foldwalk.learn.trainer import Trainer
+    from foldwalk.rerank.learned.gradnet import GradNet
 
 # Where each public name lives; packages of this folder add their own line.
 _HOMES = {
     "BinomialDevianceLoss": "foldwalk.learn.cgml",
-    "GradNet": "foldwalk.learn.gradnet",
+    "GradNet": "foldwalk.rerank.learned.gradnet",
     "GraphConsistencyLoss": "foldwalk.learn.cgml",
     "HardProxies": "foldwalk.learn.edms",
     "ManifoldMiner": "foldwalk.learn.mining",

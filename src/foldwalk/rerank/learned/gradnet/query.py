@@ -14,8 +14,8 @@ from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import Float32Array
 from foldwalk.core.vectors import Vectors
 from foldwalk.graph import as_rows, cosine_power
-from foldwalk.learn.gradnet.graph import edge_weights
 from foldwalk.neighbors import Searcher
+from foldwalk.rerank.learned.gradnet.graph import edge_weights
 
 
 def expand(found: Neighbors, features: Vectors, kernel: str) -> Vectors:

@@ -18,7 +18,7 @@ import numpy as np
 
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.graph import reciprocal_sets
-from foldwalk.learn.gradnet.parameters import GradNetParams
+from foldwalk.rerank.learned.gradnet.parameters import GradNetParams
 
 SMALLEST, LARGEST = 5, 15
 # Items that are looked at: a sample is enough where there are many.

@@ -8,8 +8,8 @@ H(0) the vectors beside their sparse codes over k-means centres:
 
 Layers are concatenated and compared by the cosine. The weights are trained on the collection itself, without
 labels: neighbours are drawn together, and two neighbourhoods shall be as similar by one pair of members as by
-another. An unseen query gets the mean of its nearest items' features (QFE, eq. 23). The training is in
-`foldwalk.learn.gradnet` and needs torch; ranking with a method that was fitted or loaded does not.
+another. An unseen query gets the mean of its nearest items' features (QFE, eq. 23). Training needs torch;
+ranking with a method that was fitted or loaded does not. `model.py` lists the files of the single steps.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ import numpy as np
 
 from foldwalk.core.types import AnyArray, Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
-from foldwalk.learn.gradnet import GradNet, GradNetParams
-from foldwalk.learn.gradnet.choice import largest_k
 from foldwalk.neighbors import Searcher
 from foldwalk.rerank.base import Reranker
+from foldwalk.rerank.learned.gradnet.choice import largest_k
+from foldwalk.rerank.learned.gradnet.model import GradNet
+from foldwalk.rerank.learned.gradnet.parameters import GradNetParams
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.registry import register
 

@@ -11,12 +11,12 @@ import torch
 from foldwalk.core.progress import task
 from foldwalk.core.seeds import generator
 from foldwalk.core.types import Float32Array, IntArray
-from foldwalk.learn.gradnet.batches import SextetSampler
-from foldwalk.learn.gradnet.graph import GraphInput
-from foldwalk.learn.gradnet.losses import sextet_losses, sextet_pairs
-from foldwalk.learn.gradnet.network import GradNetwork
-from foldwalk.learn.gradnet.parameters import GradNetParams
-from foldwalk.learn.gradnet.plan import Plan, needed, whole_graph
+from foldwalk.rerank.learned.gradnet.batches import SextetSampler
+from foldwalk.rerank.learned.gradnet.graph import GraphInput
+from foldwalk.rerank.learned.gradnet.losses import sextet_losses, sextet_pairs
+from foldwalk.rerank.learned.gradnet.network import GradNetwork
+from foldwalk.rerank.learned.gradnet.parameters import GradNetParams
+from foldwalk.rerank.learned.gradnet.plan import Plan, needed, whole_graph
 
 # The rate is halved after these shares of the epochs: 30 and 100 of the paper's 300.
 HALVED_AFTER = (1 / 10, 1 / 3)

@@ -17,10 +17,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from foldwalk.learn.gradnet.graph import GraphInput
-from foldwalk.learn.gradnet.parameters import GradNetParams
-from foldwalk.learn.gradnet.plan import Hop, Plan
-from foldwalk.learn.gradnet.sparse import SparseMatrix
+from foldwalk.rerank.learned.gradnet.graph import GraphInput
+from foldwalk.rerank.learned.gradnet.parameters import GradNetParams
+from foldwalk.rerank.learned.gradnet.plan import Hop, Plan
+from foldwalk.rerank.learned.gradnet.sparse import SparseMatrix
 
 LEAK = 0.01
 # Below this length features are not stretched: an item without any has gradients, but finite ones.

@@ -17,8 +17,8 @@ from scipy import sparse
 from torch import Tensor
 
 from foldwalk.core.types import IntArray
-from foldwalk.learn.gradnet.graph import GraphInput
-from foldwalk.learn.gradnet.sparse import Selection, SparseMatrix
+from foldwalk.rerank.learned.gradnet.graph import GraphInput
+from foldwalk.rerank.learned.gradnet.sparse import Selection, SparseMatrix
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from foldwalk.graph import (
     knn_affinity,
     normalise,
 )
-from foldwalk.learn.gradnet.parameters import GradNetParams
+from foldwalk.rerank.learned.gradnet.parameters import GradNetParams
 from foldwalk.rerank.learned.space import Lift
 
 

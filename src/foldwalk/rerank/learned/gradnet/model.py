@@ -32,17 +32,17 @@ from foldwalk.core.ranking import Ranking
 from foldwalk.core.seeds import check_seed
 from foldwalk.core.types import Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
-from foldwalk.learn.gradnet.choice import choose_k, largest_k
-from foldwalk.learn.gradnet.graph import graph_input, has_no_direction, reordered
-from foldwalk.learn.gradnet.parameters import GradNetParams
-from foldwalk.learn.gradnet.query import expand, expand_again
-from foldwalk.learn.gradnet.saving import read_net, write_net
 from foldwalk.neighbors import Searcher, knn_graph, prepare
+from foldwalk.rerank.learned.gradnet.choice import choose_k, largest_k
+from foldwalk.rerank.learned.gradnet.graph import graph_input, has_no_direction, reordered
+from foldwalk.rerank.learned.gradnet.parameters import GradNetParams
+from foldwalk.rerank.learned.gradnet.query import expand, expand_again
+from foldwalk.rerank.learned.gradnet.saving import read_net, write_net
 from foldwalk.rerank.learned.space import canonical_order
 from foldwalk.rerank.order import complete
 
 if TYPE_CHECKING:
-    from foldwalk.learn.gradnet.train import Listener, Trainer
+    from foldwalk.rerank.learned.gradnet.train import Listener, Trainer
 
 
 class GradNet:
@@ -155,7 +155,7 @@ def _as_ranking(found: Neighbors, own: IntArray | None, n: int) -> Ranking:
 def _trainer() -> type[Trainer]:
     """The part that needs torch, imported when it is first needed."""
     try:
-        module = importlib.import_module("foldwalk.learn.gradnet.train")
+        module = importlib.import_module("foldwalk.rerank.learned.gradnet.train")
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] != "torch":
             raise

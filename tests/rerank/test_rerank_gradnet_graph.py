@@ -7,9 +7,10 @@ import pytest
 from scipy import sparse
 
 from foldwalk.core import Graph, Neighbors, Vectors
-from foldwalk.learn.gradnet import choice
-from foldwalk.learn.gradnet.choice import choose_k, excess_transitivity
-from foldwalk.learn.gradnet.graph import (
+from foldwalk.neighbors import knn_graph
+from foldwalk.rerank.learned.gradnet import choice
+from foldwalk.rerank.learned.gradnet.choice import choose_k, excess_transitivity
+from foldwalk.rerank.learned.gradnet.graph import (
     as_directions,
     codes,
     edge_weights,
@@ -18,8 +19,7 @@ from foldwalk.learn.gradnet.graph import (
     reordered,
     rotate,
 )
-from foldwalk.learn.gradnet.parameters import GradNetParams
-from foldwalk.neighbors import knn_graph
+from foldwalk.rerank.learned.gradnet.parameters import GradNetParams
 from foldwalk.rerank.learned.space import canonical_order
 from samples import clustered
 

@@ -11,8 +11,8 @@ import pytest
 from foldwalk import rerank
 from foldwalk.core import BadInput, BadParameter, MissingData, MissingExtra, Neighbors, NotFitted, Vectors
 from foldwalk.learn import GradNet
-from foldwalk.learn.gradnet.query import expand, expand_again
 from foldwalk.neighbors import Searcher
+from foldwalk.rerank.learned.gradnet.query import expand, expand_again
 from samples import clustered
 
 GALLERY, LABELS = clustered()
@@ -179,8 +179,8 @@ def test_names_and_cards_do_not_import_torch():
 
 
 def test_without_torch_fitting_says_what_to_install(monkeypatch):
-    monkeypatch.delitem(sys.modules, "foldwalk.learn.gradnet.train", raising=False)
-    for name in [m for m in sys.modules if m == "torch" or m.startswith("foldwalk.learn.gradnet.")]:
+    monkeypatch.delitem(sys.modules, "foldwalk.rerank.learned.gradnet.train", raising=False)
+    for name in [m for m in sys.modules if m == "torch" or m.startswith("foldwalk.rerank.learned.gradnet.")]:
         if name == "torch" or name.rsplit(".", 1)[1] in ("train", "network", "losses", "plan", "sparse"):
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "torch", None)

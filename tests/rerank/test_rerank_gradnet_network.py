@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 
 from foldwalk.core import Vectors
-from foldwalk.learn.gradnet.graph import graph_input
-from foldwalk.learn.gradnet.parameters import GradNetParams
 from foldwalk.neighbors import knn_graph
+from foldwalk.rerank.learned.gradnet.graph import graph_input
+from foldwalk.rerank.learned.gradnet.parameters import GradNetParams
 from samples import clustered
 
 torch = pytest.importorskip("torch")
 from torch.nn import functional  # noqa: E402
 
-from foldwalk.learn.gradnet.batches import BALL, SextetSampler, breadth_first_balls  # noqa: E402
-from foldwalk.learn.gradnet.losses import global_loss, local_loss, sextet_losses, sextet_pairs  # noqa: E402
-from foldwalk.learn.gradnet.network import GradNetwork, diffuse  # noqa: E402
-from foldwalk.learn.gradnet.plan import Hop, needed, whole_graph  # noqa: E402
-from foldwalk.learn.gradnet.sparse import Pairs, Selection, SparseMatrix  # noqa: E402
+from foldwalk.rerank.learned.gradnet.batches import BALL, SextetSampler, breadth_first_balls  # noqa: E402
+from foldwalk.rerank.learned.gradnet.losses import global_loss, local_loss, sextet_losses, sextet_pairs  # noqa: E402
+from foldwalk.rerank.learned.gradnet.network import GradNetwork, diffuse  # noqa: E402
+from foldwalk.rerank.learned.gradnet.plan import Hop, needed, whole_graph  # noqa: E402
+from foldwalk.rerank.learned.gradnet.sparse import Pairs, Selection, SparseMatrix  # noqa: E402
 
 VECTORS = Vectors.check(clustered()[0]).unit()
 SMALL = {"layer_sizes": "512,128,64", "anchors": 10}

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from foldwalk.core.types import IntArray
-from foldwalk.learn.gradnet.sparse import Pairs
+from foldwalk.rerank.learned.gradnet.sparse import Pairs
 
 
 def sextet_pairs(sextets: IntArray, count: int, device: str = "cpu") -> Pairs:

@@ -68,15 +68,19 @@ def test_features_are_vectors_and_codes_and_zero_where_there_is_no_direction():
     holed = GALLERY.values.copy()
     holed[5] = 0
     vectors = Vectors(holed)
-    as_they_are = GradNetParams(anchors=20, centre=False)
+    as_they_are = GradNetParams(anchors=20, codebooks=1, centre=False)
     graph = graph_input(vectors, knn_graph(vectors, 5), as_they_are, seed=0)
     assert graph.features.shape == (len(holed), 16 + 20)
     assert np.array_equal(np.delete(graph.features[:, :16], 5, 0), np.delete(holed, 5, 0))
     assert not graph.features[5].any()
     bare = graph_input(vectors, knn_graph(vectors, 5), GradNetParams(anchors=0), seed=0)
     assert bare.features.shape == (len(holed), 16)
-    only = graph_input(vectors, knn_graph(vectors, 5), GradNetParams(anchors=20, codes_only=True), seed=0)
-    assert only.features.shape == (len(holed), 20)
+    codes_only = GradNetParams(anchors=20, codebooks=3, codes_only=True)
+    only = graph_input(vectors, knn_graph(vectors, 5), codes_only, seed=0).features
+    assert only.shape == (len(holed), 60)
+    books = np.split(np.delete(only, 5, 0) * np.sqrt(3), 3, axis=1)
+    assert all(np.allclose(book.sum(axis=1), 1, atol=1e-5) for book in books)
+    assert not np.array_equal(books[0], books[1])  # each k-means began elsewhere
 
 
 def test_rotation_loses_nothing():

@@ -11,7 +11,7 @@ import pytest
 from foldwalk import rerank
 from foldwalk.core import BadInput, BadParameter, MissingData, MissingExtra, Neighbors, NotFitted, Vectors
 from foldwalk.learn import GradNet
-from foldwalk.neighbors import Searcher
+from foldwalk.neighbors import Searcher, knn_graph
 from foldwalk.rerank.learned.gradnet.query import expand, expand_again
 from samples import clustered
 
@@ -35,7 +35,7 @@ def test_training_lowers_the_loss_and_improves_the_ranking():
         return (labels[ranking.ids[:, :60]] == labels[:, None]).mean()
 
     epochs = []
-    settings = {"metric": "euclidean", "k": 8, "layer_sizes": "512,128,64", "anchors": 20}
+    settings = {"metric": "euclidean", "k": 8, "layer_sizes": "512,128,64", "anchors": 20, "rounds": 1}
     net = GradNet(epochs=20, **settings).fit(moons, epochs.append)
     assert epochs[-1].local < epochs[0].local
     plain = purity(rerank.create("plain", metric="euclidean").fit(moons).rank_self(60))
@@ -64,7 +64,7 @@ def test_listener_hears_terms_and_features():
     needs_torch()
     heard = []
     net = GradNet(**QUICK).fit(GALLERY, lambda e: heard.append((e.number, e.loss, e.features())))
-    assert [number for number, *_ in heard] == [1, 2, 3]
+    assert [number for number, *_ in heard] == [1, 2, 3, 4, 5, 6]  # two rounds of three
     assert heard[-1][2].tobytes() == net.features.tobytes()
     silent = GradNet(**QUICK).fit(GALLERY)
     assert silent.features.tobytes() == net.features.tobytes()  # listening changes nothing
@@ -74,8 +74,19 @@ def test_patience_stops_when_the_loss_no_longer_falls():
     needs_torch()
     heard = []
     stubborn = {**QUICK, "epochs": 50, "learning_rate": 1e-12, "patience": 2, "dropout": 0.0}
-    GradNet(**stubborn).fit(GALLERY, heard.append)
+    GradNet(rounds=1, **stubborn).fit(GALLERY, heard.append)
     assert 3 <= len(heard) < 50
+
+
+def test_a_second_round_learns_on_the_graph_of_the_first():
+    needs_torch()
+    one, two = (GradNet(rounds=rounds, k=5, **QUICK).fit(GALLERY) for rounds in (1, 2))
+    first, second = np.split(two.features, 2, axis=1)
+    assert np.allclose(first * np.sqrt(2), one.features, atol=1e-6)
+    learned = knn_graph(Vectors(one.features), 5)
+    by_hand = GradNet(rounds=1, k=5, **QUICK).fit_graph(one.vectors, learned)
+    assert np.allclose(second * np.sqrt(2), by_hand.features, atol=1e-5)
+    assert not np.allclose(first, second, atol=1e-2)
 
 
 def test_query_feature_expansion_by_hand():

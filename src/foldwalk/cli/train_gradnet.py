@@ -40,11 +40,12 @@ def train_gradnet(
     refuse_large_neighborhoods("gradnet", params, len(gallery))
     watch = None if data is None else _watcher(data)
     out.mkdir(parents=True, exist_ok=True)
-    every = max(1, net.params.epochs // LINES)
+    epochs_in_all = net.params.epochs * net.params.rounds
+    every = max(1, epochs_in_all // LINES)
 
     def listen(epoch: Any) -> None:
         row = {"epoch": epoch.number, "local": epoch.local, "global": epoch.global_, "penalty": epoch.penalty}
-        if epoch.number % every == 0 or epoch.number in (1, net.params.epochs):
+        if epoch.number % every == 0 or epoch.number in (1, epochs_in_all):
             if watch is not None:
                 row["mAP"] = watch(epoch.features())
             remark(", ".join(f"{name} {value:.4g}" for name, value in row.items()))

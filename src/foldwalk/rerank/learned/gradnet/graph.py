@@ -9,6 +9,7 @@ from scipy import sparse
 
 from foldwalk.core.graph import Graph
 from foldwalk.core.neighbors import Neighbors
+from foldwalk.core.seeds import generator
 from foldwalk.core.types import BoolArray, Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.graph import (
@@ -45,9 +46,14 @@ def reordered(neighbors: Neighbors, order: IntArray) -> Neighbors:
 
 
 def graph_input(vectors: Vectors, neighbors: Neighbors, params: GradNetParams, seed: int) -> GraphInput:
+    return on_graph(input_features(vectors, params, seed), neighbors, params)
+
+
+def on_graph(features: Float32Array, neighbors: Neighbors, params: GradNetParams) -> GraphInput:
+    """H0 on the graph of mutual neighbours."""
     graph = knn_affinity(neighbors, edge_weights(neighbors, params.kernel), "mutual")
     transitions, self_loop = propagation(graph, params.renormalise)
-    return GraphInput(graph.matrix, transitions, self_loop, input_features(vectors, params, seed))
+    return GraphInput(graph.matrix, transitions, self_loop, features)
 
 
 def edge_weights(neighbors: Neighbors, kernel: str) -> Float32Array:
@@ -72,7 +78,10 @@ def input_features(vectors: Vectors, params: GradNetParams, seed: int) -> Float3
     if params.anchors or params.codes_only:
         # Rotated, the vectors have the same distances in fewer dimensions, so k-means has less to do.
         same = Vectors(rotate(vectors.values))
-        parts.append(codes(same, max(params.anchors, 1), params.nearest_anchors, seed))
+        seeds = generator(seed, "gradnet anchors").integers(2**32, size=params.codebooks)
+        books = [codes(same, max(params.anchors, 1), params.nearest_anchors, int(one)) for one in seeds]
+        # What one k-means finds depends on where it began; side by side their lengths make up one code's.
+        parts.append(np.hstack(books) / np.float32(np.sqrt(len(books))))
     features = np.hstack(parts)
     features[has_no_direction(vectors, params.metric)] = 0
     return features

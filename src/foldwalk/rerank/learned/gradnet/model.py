@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import importlib
 import os
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -34,7 +35,7 @@ from foldwalk.core.types import Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.neighbors import Searcher, knn_graph, prepare
 from foldwalk.rerank.learned.gradnet.choice import choose_k, largest_k
-from foldwalk.rerank.learned.gradnet.graph import graph_input, has_no_direction, reordered
+from foldwalk.rerank.learned.gradnet.graph import has_no_direction, input_features, on_graph, reordered
 from foldwalk.rerank.learned.gradnet.parameters import GradNetParams
 from foldwalk.rerank.learned.gradnet.query import expand, expand_again
 from foldwalk.rerank.learned.gradnet.saving import read_net, write_net
@@ -42,7 +43,7 @@ from foldwalk.rerank.learned.space import canonical_order
 from foldwalk.rerank.order import complete
 
 if TYPE_CHECKING:
-    from foldwalk.rerank.learned.gradnet.train import Listener, Trainer
+    from foldwalk.rerank.learned.gradnet.train import Epoch, Listener, Trainer
 
 
 class GradNet:
@@ -74,20 +75,37 @@ class GradNet:
 
     def fit_graph(self, vectors: Vectors, neighbors: Neighbors, listener: Listener | None = None) -> Self:
         """Train on vectors that `foldwalk.neighbors.prepare` has seen and whose neighbours are known."""
-        trainer_class = _trainer()
+        trainer_class, p = _trainer(), self.params
         order = canonical_order(vectors)
         ordered, around = Vectors(vectors.values[order]), reordered(neighbors, order)
-        k = self.params.fixed_k or choose_k(around)
-        graph = graph_input(ordered, around.first(min(k, around.k)), self.params, self.seed)
+        first_k = p.fixed_k or choose_k(around)
+        inputs = input_features(ordered, p, self.seed)
+        nobody = has_no_direction(ordered, p.metric)
+        rounds: list[Float32Array] = []
 
         def in_given_order(features: Float32Array) -> Float32Array:
-            back = np.empty_like(features)
-            back[order] = features
-            back[has_no_direction(vectors, self.params.metric)] = 0
+            """The rounds side by side, scaled so that a cosine is the mean of theirs."""
+            joined = np.hstack([*rounds, features])
+            joined /= np.float32(np.sqrt(len(rounds) + 1))
+            back = np.empty_like(joined)
+            back[order] = joined
+            back[order[nobody]] = 0
             return back
 
-        trainer = trainer_class(graph, self.params, self.seed, in_given_order)
-        return self.adopt(vectors, trainer.run(listener), k)
+        def tell(epoch: Epoch) -> None:
+            if listener is not None:
+                number = len(rounds) * p.epochs + epoch.number
+                listener(replace(epoch, number=number, features=lambda: in_given_order(epoch.features())))
+
+        while True:
+            k = p.fixed_k or choose_k(around)
+            graph = on_graph(inputs, around.first(min(k, around.k)), p)
+            features = trainer_class(graph, p, self.seed).run(tell)
+            if len(rounds) + 1 == p.rounds or not around.k:
+                return self.adopt(vectors, in_given_order(features), first_k)
+            features[nobody] = 0
+            rounds.append(features)
+            around = knn_graph(Vectors(features), around.k, seed=self.seed)
 
     def adopt(self, vectors: Vectors, features: Float32Array, k: int) -> Self:
         """Take features that were learned before."""

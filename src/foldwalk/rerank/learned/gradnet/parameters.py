@@ -30,6 +30,9 @@ class GradNetParams(Params):
     centre: bool = Field(True, description="take the collection's mean off the vectors (not in the paper)")
     renormalise: bool = Field(False, description="eq. 7 in place of I + S")
     anchors: int = Field(100, ge=0, le=10_000, description="k-means centres of the codes Z; 0: no codes")
+    codebooks: int = Field(
+        4, ge=1, le=100, description="k-means runs whose codes stand side by side (paper: 1)"
+    )
     nearest_anchors: int = Field(3, ge=1, le=100, description="centres that express an item (c of eq. 9)")
     codes_only: bool = Field(False, description="the codes Z without the vectors (ablation)")
     layer_sizes: Literal["1024,256,128", "1024,256,128,128", "1024,256", "512,128,64"] = Field(
@@ -46,6 +49,9 @@ class GradNetParams(Params):
         0, ge=0, le=10_000_000, description="sextets in a batch (paper: 64); 0: one batch for all items"
     )
     epochs: int = Field(30, ge=0, le=100_000, description="passes over the items (paper: 300)")
+    rounds: int = Field(
+        2, ge=1, le=10, description="trainings, each on the graph that the one before learned (paper: 1)"
+    )
     learning_rate: float = Field(1e-3, gt=0, le=1, description="of Adam, halved twice (paper: 3e-4)")
     patience: int = Field(
         0, ge=0, le=100_000, description="epochs without a lower loss after which training stops; 0: never"

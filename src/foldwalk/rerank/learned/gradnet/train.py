@@ -46,16 +46,10 @@ Listener = Callable[[Epoch], None]
 
 
 class Trainer:
-    """One network on one graph; `arrange` brings features into the order the caller knows."""
+    """One network on one graph."""
 
-    def __init__(
-        self,
-        graph: GraphInput,
-        params: GradNetParams,
-        seed: int,
-        arrange: Callable[[Float32Array], Float32Array] = lambda features: features,
-    ) -> None:
-        self.graph, self.params, self.arrange = graph, params, arrange
+    def __init__(self, graph: GraphInput, params: GradNetParams, seed: int) -> None:
+        self.graph, self.params = graph, params
         self.sampler = SextetSampler(graph.affinity, params.batch, generator(seed, "gradnet sextets"))
         self.network = GradNetwork(graph, params, generator(seed, "gradnet network"))
         self.everything = whole_graph(graph, len(params.sizes), params.device)
@@ -120,4 +114,4 @@ class Trainer:
         self.network.eval()
         with torch.no_grad():
             unit = torch.nn.functional.normalize(self.network(self.everything))
-        return self.arrange(np.ascontiguousarray(unit.cpu().numpy()))
+        return np.ascontiguousarray(unit.cpu().numpy())

@@ -31,7 +31,7 @@ def _extremes(strip: Float32Array, most: Float32Array, least: Float32Array) -> N
 
 @njit(cache=True, nogil=True)
 def set_floors(products: Float32Array, rank: int, floors: Float32Array) -> None:
-    """About the rank-th largest of each row; where there are enough, of the maxima of its groups: rather less."""
+    """The rank-th largest of each row; where there are enough, that of the maxima of groups: rather less."""
     rows, columns = products.shape
     classes = columns // GROUP
     work, least = np.empty(columns, np.float32), np.empty(classes, np.float32)

@@ -55,7 +55,7 @@ def _close(query: Float32Array, kept: Scalar, last: Scalar, cosine: bool) -> Sca
 
 @njit(inline="always")
 def _key(value: Scalar, item: Scalar) -> Scalar:
-    """A whole number that ascends where `comes_before` says so: the value's bits turned around, then the id."""
+    """A whole number that ascends in the order of `comes_before`: the value's bits turned around, the id."""
     bits = np.float32(value + np.float32(0)).view(np.uint32)  # both zeros are the same
     falling = bits if bits >> np.uint32(31) else bits ^ np.uint32(0x7FFFFFFF)
     return np.uint64(falling) << np.uint64(32) | np.uint64(item)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 import pytest
 from neighbors_naive import random_vectors, unit_lattice
+from threadpoolctl import threadpool_info
 
 from foldwalk.core import Vectors
 from foldwalk.core.seeds import generator
 from foldwalk.neighbors import exact, knn_graph, prepare, within
-from foldwalk.neighbors.within import SAMPLED, nearest_within
+from foldwalk.neighbors.within import SAMPLED, nearest_within, rounds
 
 METRICS = ["cosine", "euclidean"]
 
@@ -42,12 +44,11 @@ def row_by_row(vectors, k, metric, monkeypatch):
 
 @pytest.mark.parametrize("name", SETS)
 @pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("blocks", [(64, 100), (37, 1000), (1000, 50)])
-def test_the_same_bytes_as_row_by_row(name, metric, blocks, monkeypatch):
+@pytest.mark.parametrize("block", [37, 64, 1000])
+def test_the_same_bytes_as_row_by_row(name, metric, block, monkeypatch):
     vectors = prepare(Vectors.check(SETS[name]()), metric)
     monkeypatch.setattr(exact, "_pays_within", lambda *_: True)
-    monkeypatch.setattr(within, "ROWS", blocks[0])
-    monkeypatch.setattr(within, "COLUMNS", blocks[1])
+    monkeypatch.setattr(within, "BLOCK", block)
     for k in (1, 12):
         found, expected = knn_graph(vectors, k, metric), row_by_row(vectors, k, metric, monkeypatch)
         assert np.array_equal(found.ids, expected.ids)
@@ -81,6 +82,36 @@ def test_where_the_sample_misleads_the_row_is_searched_again(monkeypatch):
     monkeypatch.setattr(exact, "_pays_within", lambda *_: True)
     found, expected = knn_graph(vectors, 141), row_by_row(vectors, 141, "cosine", monkeypatch)
     assert np.array_equal(found.ids, expected.ids)
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 8])
+def test_everybody_meets_everybody_once_and_nobody_twice_in_a_round(count):
+    met = [sorted(pair) for pairs in rounds(count) for pair in pairs]
+    assert sorted(map(tuple, met)) == [(i, j) for i in range(count) for j in range(i, count)]
+    for pairs in rounds(count):
+        seats = [i for pair in pairs for i in set(pair)]
+        assert len(seats) == len(set(seats))
+
+
+def test_the_number_of_threads_changes_nothing(monkeypatch):
+    vectors = prepare(random_vectors(900, 10), "cosine")
+    monkeypatch.setattr(within, "BLOCK", 50)
+    threads = numba.get_num_threads()
+    answers = []
+    for count in (1, threads):
+        numba.set_num_threads(count)
+        answers.append(nearest_within(vectors.values, None, 20, True, lambda _: None))
+    assert np.array_equal(answers[0][0], answers[1][0])
+    assert np.array_equal(answers[0][1], answers[1][1])
+
+
+def test_threads_of_matrix_products_are_as_before():
+    def threads():
+        return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+    before = threads()
+    nearest_within(random_vectors(300, 8).values, None, 10, True, lambda _: None)
+    assert threads() == before
 
 
 def test_when_it_pays():

@@ -7,6 +7,9 @@ import pytest
 from context_naive import EVERYONE, GALLERY, LABELS, QUERIES, agrees, rank_lists
 
 from foldwalk import rerank
+from foldwalk.neighbors import exact as neighbors_exact
+from foldwalk.rerank import base
+from samples import clustered
 
 
 def activations(x, lists, k1):
@@ -74,3 +77,17 @@ def test_an_item_that_activates_only_itself_reaches_nothing():
 def test_the_clusters_come_first():
     ranking = rerank.create("sca", k1=8, k2=3).fit(GALLERY).rank_self(top=8)
     assert (LABELS[ranking.ids] == LABELS[:, None]).mean() > 0.95
+
+
+def test_where_there_are_many_a_few_tell_the_farthest(monkeypatch):
+    items, _ = clustered(n=300, d=12)
+    exact = rerank.create("sca").fit(items)
+    assert exact.few is exact.vectors
+    for module in (base, neighbors_exact):
+        monkeypatch.setattr(module, "FARTHEST_UP_TO", 100)
+    monkeypatch.setattr(base, "FEW", 40)
+    sampled = rerank.create("sca").fit(items)
+    assert 40 <= len(sampled.few) <= 80
+    assert np.isin(sampled.few.values[:, 0], sampled.vectors.values[:, 0]).all()
+    ours, theirs = sampled.rank_self(top=10).ids, exact.rank_self(top=10).ids
+    assert (ours == theirs).mean() > 0.95

@@ -1,8 +1,9 @@
-"""Blocks of products offered to the items they belong to, each of which keeps a list of the largest.
+"""Tiles of products offered to the items they belong to, each of which keeps a list of the largest.
 
 An item's list holds what was above its floor; when it is full, the `width` largest stay and the floor rises.
 Whether any product of a group is above the floor, its maximum tells, and maxima of many groups are taken at
 once. The farthest, below all so far, is noted along the way; a `lowest` of minus infinity turns that off.
+A tile is read once, in strips that the nearest cache holds, for the items of its rows and of its columns.
 """
 
 from __future__ import annotations
@@ -13,39 +14,34 @@ from numba import njit, prange
 from foldwalk.core.types import Float32Array, Int32Array, IntArray, Scalar
 from foldwalk.walk.select import kth_largest
 
-GROUP = 16  # products that are ruled out together
-CHUNKS = 8
+GROUP = 16  # products that are ruled out together, and rows of a strip
 
 
 @njit()
-def _widen(part: Float32Array, most: Float32Array, least: Float32Array) -> None:
-    """Maximum and minimum element by element, which the compiler turns into wide steps."""
-    for c in range(part.shape[0]):
-        value = part[c]
-        most[c] = value if value > most[c] else most[c]
-        least[c] = value if value < least[c] else least[c]
+def _extremes(strip: Float32Array, most: Float32Array, least: Float32Array) -> None:
+    """Of each column of GROUP rows: a number that the compiler knows, so that it takes wide steps."""
+    for c in range(most.shape[0]):
+        high = low = strip[0, c]
+        for row in range(1, GROUP):
+            value = strip[row, c]
+            high = value if value > high else high
+            low = value if value < low else low
+        most[c], least[c] = high, low
 
 
-@njit()
-def _extremes_of_classes(row: Float32Array, most: Float32Array, least: Float32Array) -> None:
-    """Of each residue class of the columns."""
-    classes = most.shape[0]
-    most[:] = row[:classes]
-    least[:] = row[:classes]
-    for begin in range(classes, row.shape[0], classes):
-        _widen(row[begin : begin + classes], most, least)
-
-
-@njit(cache=True, parallel=True)
+@njit(cache=True, nogil=True)
 def set_floors(products: Float32Array, rank: int, floors: Float32Array) -> None:
-    """About the rank-th largest of each row: the rank-th of the maxima of classes, so rather less."""
+    """The rank-th largest of each row; where there are enough, that of the maxima of groups: rather less."""
     rows, columns = products.shape
-    classes = min(max((columns + GROUP - 1) // GROUP, 4 * rank), columns)
-    for chunk in prange(CHUNKS):
-        most, least = np.empty(classes, np.float32), np.empty(classes, np.float32)
-        for row in range(chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS):
-            _extremes_of_classes(products[row], most, least)
-            floors[row] = kth_largest(most, classes, min(rank, classes))
+    classes = columns // GROUP
+    work, least = np.empty(columns, np.float32), np.empty(classes, np.float32)
+    for row in range(rows):
+        if classes >= 2 * rank:
+            _extremes(products[row, : GROUP * classes].reshape(GROUP, classes), work[:classes], least)
+            floors[row] = kth_largest(work, classes, rank)
+        else:
+            work[:] = products[row]
+            floors[row] = kth_largest(work, columns, min(rank, columns))
 
 
 @njit()
@@ -68,7 +64,10 @@ def _trim(values: Float32Array, ids: Int32Array, size: Scalar, width: Scalar, wo
 
 @njit(inline="always")
 def _note(
-    group: Float32Array,
+    products: Float32Array,
+    start: Scalar,
+    stride: Scalar,
+    count: Scalar,
     first: Scalar,
     step: Scalar,
     item: Scalar,
@@ -81,25 +80,37 @@ def _note(
     width: Scalar,
     work: Float32Array,
 ) -> None:
-    """Add those of first, first + step, ... to the item's list whose products are above its floor."""
-    size = sizes[item]
-    for g in range(group.shape[0]):
-        if group[g] > floors[item]:
-            values[item, size], ids[item, size] = group[g], first + g * step
-            size += 1
-        if group[g] < lowest[item]:
-            lowest[item], farthest[item] = group[g], first + g * step
+    """Add those of first, first + step, ... to the item's list whose products are above its floor.
+
+    Their products stand at start, start + stride, ... of the tile in one row.
+    """
+    size, floor, low = np.uint64(sizes[item]), floors[item], lowest[item]
+    own_values, own_ids = values[item], ids[item]
+    least = low
+    for g in range(count):
+        value = products[np.uint64(start + g * stride)]
+        # Written whether it stays or not, which leaves no branch to guess.
+        own_values[size], own_ids[size] = value, first + g * step
+        size += np.uint64(value > floor)
+        least = min(least, value)
+    if least < low:
+        lowest[item] = least
+        for g in range(count - 1, -1, -1):
+            if products[start + g * stride] == least:
+                farthest[item] = first + g * step
     if size > values.shape[1] - GROUP:
-        floors[item] = _trim(values[item], ids[item], size, width, work)
-        size = width
-    sizes[item] = size
+        floors[item] = _trim(own_values, own_ids, np.int64(size), width, work)
+        sizes[item] = width
+    else:
+        sizes[item] = size
 
 
-@njit(cache=True, parallel=True)
-def offer_columns(
+@njit(cache=True, nogil=True)
+def offer_tile(
     products: Float32Array,
     first_row: int,
     first_column: int,
+    both: bool,
     width: int,
     values: Float32Array,
     ids: Int32Array,
@@ -108,55 +119,42 @@ def offer_columns(
     lowest: Float32Array,
     farthest: IntArray,
 ) -> None:
-    """Offer the items of the columns to those of the rows."""
+    """Offer the items of the columns to those of the rows and, for `both`, the other way round."""
     rows, columns = products.shape
-    classes = (columns + GROUP - 1) // GROUP
-    for chunk in prange(CHUNKS):
-        work = np.empty(values.shape[1], np.float32)
-        most, least = np.empty(classes, np.float32), np.empty(classes, np.float32)
-        for row in range(chunk * rows // CHUNKS, (chunk + 1) * rows // CHUNKS):
+    classes = columns // GROUP
+    grouped = GROUP * classes
+    flat = products.reshape(rows * columns)
+    work = np.empty(values.shape[1], np.float32)
+    most, least = np.empty(classes, np.float32), np.empty(classes, np.float32)
+    highest, deepest = np.empty(columns, np.float32), np.empty(columns, np.float32)
+    for begin in range(0, rows, GROUP):
+        end = min(begin + GROUP, rows)
+        for row in range(begin, end):
             item = first_row + row
-            _extremes_of_classes(products[row], most, least)
+            _extremes(products[row, :grouped].reshape(GROUP, classes), most, least)
             for c in range(classes):
                 if most[c] > floors[item] or least[c] < lowest[item]:
                     _note(
-                        products[row, c::classes], first_column + c, classes, item,
+                        flat, row * columns + c, classes, GROUP, first_column + c, classes, item,
                         values, ids, sizes, floors, lowest, farthest, width, work,
                     )  # fmt: skip
-
-
-@njit(cache=True, parallel=True)
-def offer_rows(
-    products: Float32Array,
-    first_row: int,
-    first_column: int,
-    width: int,
-    values: Float32Array,
-    ids: Int32Array,
-    sizes: IntArray,
-    floors: Float32Array,
-    lowest: Float32Array,
-    farthest: IntArray,
-) -> None:
-    """Offer the items of the rows to those of the columns."""
-    rows, columns = products.shape
-    for chunk in prange(CHUNKS):
-        work = np.empty(values.shape[1], np.float32)
-        first, last = chunk * columns // CHUNKS, (chunk + 1) * columns // CHUNKS
-        most, least = np.empty(last - first, np.float32), np.empty(last - first, np.float32)
-        for begin in range(0, rows, GROUP):
-            end = min(begin + GROUP, rows)
-            most[:] = products[begin][first:last]
-            least[:] = products[begin][first:last]
-            for row in range(begin + 1, end):
-                _widen(products[row][first:last], most, least)
-            for c in range(last - first):
-                item = first_column + first + c
-                if most[c] > floors[item] or least[c] < lowest[item]:
-                    _note(
-                        products[begin:end, first + c], first_row + begin, 1, item,
-                        values, ids, sizes, floors, lowest, farthest, width, work,
-                    )  # fmt: skip
+            _note(
+                flat, row * columns + grouped, 1, columns - grouped, first_column + grouped, 1, item,
+                values, ids, sizes, floors, lowest, farthest, width, work,
+            )  # fmt: skip
+        if not both:
+            continue
+        if end - begin == GROUP:
+            _extremes(products[begin:end], highest, deepest)
+        else:
+            highest[:] = np.inf
+        for c in range(columns):
+            item = first_column + c
+            if highest[c] > floors[item] or deepest[c] < lowest[item]:
+                _note(
+                    flat, begin * columns + c, columns, end - begin, first_row + begin, 1, item,
+                    values, ids, sizes, floors, lowest, farthest, width, work,
+                )  # fmt: skip
 
 
 @njit(cache=True, parallel=True)

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit, prange
 
 from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray, Scalar
-from foldwalk.walk.select import comes_before, offer, sort_heap
+from foldwalk.walk.select import offer, sort_heap
 
 METRICS = ("cosine", "euclidean")
 # What rounding may change in a float32 matrix product of two vectors, as a share of their lengths (twice what
@@ -53,6 +53,21 @@ def _close(query: Float32Array, kept: Scalar, last: Scalar, cosine: bool) -> Sca
     return last_distance**2 - kept_distance**2 <= ROUNDING * longest**2
 
 
+@njit(inline="always")
+def _key(value: Scalar, item: Scalar) -> Scalar:
+    """A whole number that ascends in the order of `comes_before`: the value's bits turned around, the id."""
+    bits = np.float32(value + np.float32(0)).view(np.uint32)  # both zeros are the same
+    falling = bits if bits >> np.uint32(31) else bits ^ np.uint32(0x7FFFFFFF)
+    return np.uint64(falling) << np.uint64(32) | np.uint64(item)
+
+
+@njit(inline="always")
+def _parts_of_key(key: Scalar) -> tuple[Scalar, Scalar]:
+    falling = np.uint32(key >> np.uint64(32))
+    bits = falling if falling >> np.uint32(31) else falling ^ np.uint32(0x7FFFFFFF)
+    return np.uint32(bits).view(np.float32), np.int32(key & np.uint64(0x7FFFFFFF))
+
+
 @njit(cache=True, parallel=True)
 def rescore(
     queries: Float32Array,
@@ -73,25 +88,28 @@ def rescore(
     k = ids.shape[1]
     width = candidates.shape[1]
     for q in prange(candidates.shape[0]):
-        size = 0
-        last_value = np.inf
-        last_item = -1
+        keys, known = np.empty(width, np.uint64), 0
         for c in range(width):
             item = candidates[q, c]
-            if item < 0:
-                continue
-            value = pair_similarity(queries[q], gallery[item], cosine)
-            if comes_before(last_value, last_item, value, item):
-                last_value, last_item = value, item
-            if item != own[q]:
-                size = offer(similarities[q], ids[q], size, k, value, item)
-        if size == k and everyone.shape[0] > 0 and _close(queries[q], similarities[q, 0], last_value, cosine):
+            if item >= 0:
+                keys[known] = _key(pair_similarity(queries[q], gallery[item], cosine), item)
+                known += 1
+        keys[:known].sort()
+        size = 0
+        for c in range(known):
+            value, item = _parts_of_key(keys[c])
+            if size < k and item != own[q]:
+                similarities[q, size], ids[q, size] = value, item
+                size += 1
+        if size == 0 or size < k or everyone.shape[0] == 0:
+            continue
+        if _close(queries[q], similarities[q, k - 1], _parts_of_key(keys[known - 1])[0], cosine):
             size = 0
             for item in everyone:
                 if item != own[q]:
                     value = pair_similarity(queries[q], gallery[item], cosine)
                     size = offer(similarities[q], ids[q], size, k, value, item)
-        sort_heap(similarities[q], ids[q], size)
+            sort_heap(similarities[q], ids[q], size)
 
 
 @njit(cache=True, parallel=True)

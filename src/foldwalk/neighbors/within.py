@@ -3,24 +3,34 @@
     s(i, j) = x_i x_j - half_i - half_j,   half = 0 for the cosine, |x|^2 / 2 for Euclidean distances
 
 A sample of the items goes first: its products with an item set that item's floor, above which some more items
-than are wanted can be expected. Then the blocks above the diagonal are multiplied; their columns are offered
-to the items of their rows, their rows to those of their columns. Few products lie above the floors, and
-whether any of a group does, its maximum tells.
+than are wanted can be expected. Then every block of items is multiplied with every other, and with itself;
+the products are offered to the items of both. Few lie above the floors.
+
+Blocks meet in the rounds of a tournament, each at most once in a round, so that threads never offer to the
+same item, and an item is offered the others in the same order whatever the number of threads. Each thread
+multiplies by itself: threads within one matrix product wait for each other more than they work.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from threading import Lock, local
+from typing import Any, NamedTuple
 
+import numba
 import numpy as np
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from foldwalk.core.seeds import generator
 from foldwalk.core.types import Float32Array, Int32Array, IntArray
-from foldwalk.neighbors.offers import GROUP, offer_columns, offer_rows, set_floors, trim_all
+from foldwalk.neighbors.offers import GROUP, offer_tile, set_floors, trim_all
 
-SAMPLED = 8  # one item of so many
-ROWS, COLUMNS = 512, 4_000  # of a block: 8 MB of products, what the caches hold
+SAMPLED = 16  # one item of so many
+BLOCK = 512  # items that are multiplied with as many others at a time: a tile of 1 MB
+# The number of threads of a matrix product belongs to the process: one search at a time may change it.
+CHANGING_THREADS = Lock()
 
 
 class Lists(NamedTuple):
@@ -46,8 +56,6 @@ def nearest_within(
     A row of -1 stands where the sample was misleading and the floor too high.
     """
     n = len(vectors)
-    sample = np.sort(generator(0, "sample").permutation(n)[: n // SAMPLED])
-    order = np.concatenate([sample, np.setdiff1d(np.arange(n), sample)])
     lists = Lists(
         values=np.empty((n, 2 * width + GROUP), np.float32),
         ids=np.zeros((n, 2 * width + GROUP), np.int32),
@@ -56,50 +64,76 @@ def nearest_within(
         lowest=np.full(n, np.inf if with_farthest else -np.inf, np.float32),
         farthest=np.zeros(n, np.int64),
     )
-    _fill(lists, vectors[order], None if half is None else half[order], len(sample), width, advance)
-    ids, farthest = np.empty((n, width), np.int32), np.empty(n, np.int64)
-    ids[order] = np.where(lists.sizes[:, None] < width, -1, order[lists.ids[:, :width]])
-    farthest[order] = order[lists.farthest]
-    return ids, farthest
+    with (
+        CHANGING_THREADS,
+        _blas().limit(limits=1, user_api="blas"),
+        ThreadPoolExecutor(numba.get_num_threads()) as threads,
+    ):
+        _fill(lists, vectors, half, width, threads, advance)
+    trim_all(*lists[:3], width)
+    ids = lists.ids[:, :width].copy()
+    ids[lists.sizes < width] = -1
+    return ids, lists.farthest
+
+
+@cache
+def _blas() -> Any:
+    return ThreadpoolController()
 
 
 def _fill(
     lists: Lists,
     vectors: Float32Array,
     half: Float32Array | None,
-    sampled: int,
     width: int,
+    threads: ThreadPoolExecutor,
     advance: Callable[[int], None],
 ) -> None:
-    """The sample are the first so many vectors."""
     n = len(vectors)
-    room = np.empty(ROWS * max(ROWS, COLUMNS, sampled), np.float32)
-
-    def products(rows: slice, columns: slice) -> Float32Array:
-        a, b = vectors[rows], vectors[columns]
-        block = np.matmul(a, b.T, out=room[: len(a) * len(b)].reshape(len(a), len(b)))
-        if half is not None:
-            block -= half[rows, None]
-            block -= half[columns]
-        return block
-
+    sample = np.sort(generator(0, "sample").permutation(n)[: max(n // SAMPLED, 1)])
+    of_sample = vectors[sample]
+    blocks = [slice(first, min(first + BLOCK, n)) for first in range(0, n, BLOCK)]
     # So many of the sample as there are of `width` on average, and three standard deviations more.
-    share = width * sampled / n
+    share = width * len(sample) / n
     rank = int(share + 3 * share**0.5 + 2)
-    for first in (*range(0, sampled, ROWS), *range(sampled, n, ROWS)):
-        last = min(first + ROWS, sampled if first < sampled else n)
-        block = products(slice(first, last), slice(0, sampled))
-        set_floors(block, rank, lists.floors[first:last])
-        offer_columns(block, first, 0, width, *lists)
-        if first >= sampled:
-            offer_rows(block, first, 0, width, *lists)
-    advance(sampled)
-    for first in range(sampled, n, ROWS):
-        last = min(first + ROWS, n)
-        offer_columns(products(slice(first, last), slice(first, last)), first, first, width, *lists)
-        for begin in range(last, n, COLUMNS):
-            block = products(slice(first, last), slice(begin, begin + COLUMNS))
-            offer_columns(block, first, begin, width, *lists)
-            offer_rows(block, first, begin, width, *lists)
-        advance(last - first)
-    trim_all(*lists[:3], width)
+    own = local()  # each thread multiplies into the same place again
+
+    def products(rows: slice, others: Float32Array, columns: slice | IntArray) -> Float32Array:
+        if not hasattr(own, "room"):
+            own.room = np.empty(BLOCK * max(BLOCK, len(sample)), np.float32)
+        a = vectors[rows]
+        tile: Float32Array = own.room[: len(a) * len(others)].reshape(len(a), len(others))
+        np.matmul(a, others.T, out=tile)
+        if half is not None:
+            tile -= half[rows, None]
+            tile -= half[columns]
+        return tile
+
+    def floors(rows: slice) -> None:
+        set_floors(products(rows, of_sample, sample), rank, lists.floors[rows])
+
+    def meet(pair: tuple[int, int]) -> None:
+        rows, columns = blocks[pair[0]], blocks[pair[1]]
+        tile = products(rows, vectors[columns], columns)
+        offer_tile(tile, rows.start, columns.start, rows != columns, width, *lists)
+
+    list(threads.map(floors, blocks))
+    done = 0
+    for number, pairs in enumerate(rounds(len(blocks)), start=1):
+        list(threads.map(meet, pairs))
+        advance(n * number // (len(blocks) + 1) - done)
+        done = n * number // (len(blocks) + 1)
+    advance(n - done)
+
+
+def rounds(count: int) -> Iterator[list[tuple[int, int]]]:
+    """Every pair of 0, ..., count - 1 once, in rounds in which nobody has two others.
+
+    In the first round each meets itself. Then one keeps its seat and the others move on by one.
+    """
+    yield [(i, i) for i in range(count)]
+    seats = count + count % 2
+    for shift in range(seats - 1):
+        around = [seats - 1, *((shift + i) % (seats - 1) for i in range(seats - 1))]
+        pairs = ((around[i], around[seats - 1 - i]) for i in range(seats // 2))
+        yield [(min(pair), max(pair)) for pair in pairs if max(pair) < count]

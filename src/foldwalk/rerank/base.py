@@ -31,7 +31,7 @@ from foldwalk.neighbors.exact import FARTHEST_UP_TO
 from foldwalk.rerank.order import Reached, complete, merge
 from foldwalk.rerank.params import Params
 
-SAMPLE = 2_000
+SAMPLE, FEW = 2_000, 256
 
 
 class Reranker(ABC):
@@ -166,6 +166,14 @@ class Reranker(ABC):
             return self.vectors
         return Vectors(np.ascontiguousarray(self.vectors.values[:: n // SAMPLE]))
 
+    @cached_property
+    def few(self) -> Vectors:
+        """The fitted vectors, or every n / 256-th of them where there are many: one is about the farthest."""
+        n = len(self.vectors)
+        if n <= FARTHEST_UP_TO:
+            return self.vectors
+        return Vectors(np.ascontiguousarray(self.vectors.values[:: n // FEW]))
+
     def search_rows(self, rows: IntArray, k: int) -> Neighbors:
         """The k nearest candidates of fitted rows by plain similarity, themselves left out."""
         own = np.where(rows < self.candidates, rows, -1)
@@ -189,7 +197,7 @@ class Reranker(ABC):
         self._vectors = vectors
         self._neighbors, self._given = neighbors, neighbors is not None
         self.candidates = candidates
-        for cached in ("everyone", "sample"):
+        for cached in ("everyone", "sample", "few"):
             self.__dict__.pop(cached, None)
         gallery = Vectors(self.vectors.values[:candidates])
         self.searcher = Searcher(gallery, self.params.metric, self.params.search, self.seed)

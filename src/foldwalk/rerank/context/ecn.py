@@ -26,7 +26,7 @@ import numpy as np
 from scipy import sparse
 
 from foldwalk.core.neighbors import Neighbors
-from foldwalk.core.types import Int32Array, IntArray
+from foldwalk.core.types import IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.graph import as_rows
 from foldwalk.rerank.base import Reranker
@@ -34,7 +34,7 @@ from foldwalk.rerank.context.compare import compare_rows
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params, neighborhood
 from foldwalk.rerank.registry import register
-from foldwalk.walk import InvertedList, scale_rows
+from foldwalk.walk import InvertedList
 
 
 class ECNParams(Params):
@@ -55,9 +55,13 @@ class ECN(Reranker):
         self.nearest = self.neighbors(self._width)
         itself = sparse.eye_array(len(self.vectors), format="csr", dtype=np.float32)
         self.lists = sparse.csr_array(self._rank_lists(self.nearest) + self.params.k * itself)
+        itself_and_near = _choice(self.nearest, self.params.q, len(self.vectors)) + itself
+        self.members = itself_and_near.sum(axis=1)
+        self.summed = sparse.csr_array(itself_and_near @ self.lists)
         self.around = self._surroundings(self.nearest)
-        crossed = sparse.hstack([self.lists, self.around], format="csr")
-        self.inverted = InvertedList(crossed[: self.candidates])
+        # Turned around one by one and put below each other: quicker than side by side and turned around.
+        turned = [rows[: self.candidates].T.tocsr() for rows in (self.lists, self.around)]
+        self.inverted = InvertedList(sparse.vstack(turned, format="csr").T)
 
     def _walk_new(self, queries: Vectors, top: int) -> Reached:
         found = self.search(queries, self._width)
@@ -76,12 +80,12 @@ class ECN(Reranker):
         return as_rows(found, np.broadcast_to(weights, found.ids.shape), len(self.vectors))
 
     def _surroundings(self, found: Neighbors) -> sparse.csr_array:
-        """X: the mean rank list over the expanded neighbours."""
-        first = found.ids[:, : self.params.t]
-        second = self.nearest.ids[first, : self.params.q]
-        second[first < 0] = -1
-        expanded = np.hstack([first, second.reshape(len(first), -1)])
-        return sparse.csr_array(scale_rows(_counts(expanded, len(self.vectors))) @ self.lists)
+        """X: the mean rank list over the expanded neighbours, each of the t with its q summed up before."""
+        chosen = _choice(found, self.params.t, len(self.vectors))
+        around = sparse.csr_array(chosen @ self.summed)
+        sizes = np.maximum(chosen @ self.members, np.float32(1))
+        around.data /= np.repeat(sizes, np.diff(around.indptr))
+        return around
 
     def _cross(
         self, lists: sparse.csr_array, around: sparse.csr_array, own: IntArray | None, top: int
@@ -92,9 +96,7 @@ class ECN(Reranker):
         return compare_rows(self.inverted, crossed, "product", top, self.candidates, own)
 
 
-def _counts(ids: Int32Array, columns: int) -> sparse.csr_array:
-    """How often each id stands in a row, as sparse rows; ids of -1 are none."""
-    known = ids >= 0
-    rows = np.repeat(np.arange(len(ids)), known.sum(axis=1))
-    ones = np.ones(len(rows), np.float32)
-    return sparse.csr_array((ones, (rows, ids[known])), shape=(len(ids), columns))
+def _choice(found: Neighbors, first: int, columns: int) -> sparse.csr_array:
+    """Ones at the first so many neighbours; its products with rows sum these up."""
+    near = found.first(min(first, found.k))
+    return as_rows(near, np.ones(near.ids.shape, np.float32), columns)

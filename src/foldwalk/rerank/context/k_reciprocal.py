@@ -56,7 +56,7 @@ class KReciprocal(Reranker):
         neighbors = self.neighbors(max(self.params.k1, self.params.k2 - 1))
         self.halves = reciprocal_sets(neighbors, round(self.params.k1 / 2))
         members = expand_sets(reciprocal_sets(neighbors, self.params.k1), self.halves)
-        self.scale = row_maximum(self.sample, self.vectors, neighbors)
+        self.scale = row_maximum(self.few, self.vectors, neighbors)
         self.encoding = self._encode(members, self.vectors, self.scale)
         self.averaged = self._average(self.encoding, neighbors)
         self.radius = radius(neighbors, self.params.k1)
@@ -64,7 +64,7 @@ class KReciprocal(Reranker):
 
     def _walk_new(self, queries: Vectors, top: int) -> Reached:
         found = self.search(queries, max(self.params.k1, self.params.k2 - 1, 1))
-        scale = row_maximum(self.sample, queries, found)
+        scale = row_maximum(self.few, queries, found)
         nearest = found.first(min(self.params.k1, found.k))
         mutual = (nearest.similarities >= self.radius[nearest.ids]).astype(np.float32)
         sets = as_rows(nearest, mutual, self.candidates)

@@ -66,7 +66,7 @@ class SCA(Reranker):
     def _activate(self, found: Neighbors, queries: Vectors, own: IntArray | None) -> sparse.csr_array:
         """exp(-d) on the k1 nearest, scaled to sum one; the item itself, at distance 0, is worth 1 of it."""
         near = found.first(min(self.params.k1 - 1, found.k))
-        weights = relative_exponential(near, row_maximum(self.sample, queries, found), sigma=1.0)
+        weights = relative_exponential(near, row_maximum(self.few, queries, found), sigma=1.0)
         share = 1 / (1 + weights.sum(axis=1, keepdims=True))
         rows = as_rows(near, weights * share, len(self.vectors))
         if own is None:

@@ -62,7 +62,7 @@ class RDP(Reranker):
 
     def _prepare(self) -> None:
         neighbors = self.neighbors(self.params.k - 1)
-        self.farthest = float(row_maximum(self.sample, self.vectors, neighbors).max())
+        self.farthest = float(row_maximum(self.few, self.vectors, neighbors).max())
         directed = as_rows(neighbors, self._affinity(neighbors), len(self.vectors))
         itself = sparse.eye_array(len(self.vectors), format="csr", dtype=np.float32)
         both = sparse.csr_array((directed + directed.T) * np.float32(0.5) + itself)

@@ -72,13 +72,15 @@ def _sub_graph(
     Returns how many were refused, and how many steps lead to new members.
     """
     members[0], place_of[item], ends[0] = item, 0, 1
-    begin, size, refusals, edges, t = 0, 1, 0, 0, 0
+    begin, size, refusals, t = 0, 1, 0, 0
+    edges = np.uint64(0)
     known = len(scores) == len(vectors)
     while begin < size:
         t, end = t + 1, size
         for a in range(begin, end):
-            for edge in range(indptr[members[a]], indptr[members[a] + 1]):
-                other = indices[edge]
+            node = np.uint64(members[a])
+            for edge in range(np.uint64(indptr[node]), np.uint64(indptr[node + np.uint64(1)])):
+                other = np.uint64(indices[edge])
                 place = place_of[other]
                 if place == UNKNOWN and t < len(ends):
                     if known:
@@ -91,9 +93,9 @@ def _sub_graph(
                     else:
                         refused[refusals], place_of[other] = other, OUTSIDE
                         refusals += 1
-                if place >= 0:
-                    others[edges], weights[edges] = place, data[edge]
-                    edges += 1
+                # Written whether it stays or not, which leaves no branch to guess.
+                others[edges], weights[edges] = place, data[edge]
+                edges += np.uint64(place >= 0)
             starts[a + 1] = edges
         begin = end
         if t < len(ends):
@@ -132,8 +134,8 @@ def solve_truncated(
         place_of = np.full(indptr.shape[0] - 1, UNKNOWN, np.int32)
         members, refused = np.empty(width, np.int32), np.empty(indptr.shape[0], np.int32)
         ends = np.empty(max_iterations + 1, np.int64)
-        starts, others = np.zeros(width + 1, np.int64), np.empty(width * widest, np.int32)
-        weights = np.empty(width * widest, np.float32)
+        starts, others = np.zeros(width + 1, np.int64), np.empty(width * widest + 1, np.int32)
+        weights = np.empty(width * widest + 1, np.float32)
         x, r, p, q = np.empty(width), np.empty(width), np.empty(width), np.empty(width)
         for row in range(first, last):
             refusals, deepest = _sub_graph(

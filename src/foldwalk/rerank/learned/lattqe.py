@@ -12,11 +12,13 @@ layers of four heads on the 128 leading principal axes, is trained on the galler
 graph agrees on (see `shortlists.py`, also for given labels), each friend against the
 strangers on the list, and without the paper's auxiliary classifier. The power a is ours and starts at 3; the
 residual branches start at zero, so that the untrained network is alpha-QE (`alpha.py`), exactly where 128
-axes hold all of the vectors. Expansion never uses other queries: `rerank` equals `fit` and `rank`.
+axes hold all of the vectors. Weights are scaled by the trust of `shortlists.py`. Expansion never uses other
+queries: `rerank` equals `fit` and `rank`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -71,34 +73,40 @@ class LAttQE(ShortlistNetwork):
 
     def _scores(self, queries: Float32Array, ids: Int32Array) -> Any:
         """Similarity of the expanded query to the items of its list, as training sees it."""
+        return self._similarities(queries, ids, 1.0)
+
+    def _blends(self, queries: Float32Array, ids: Int32Array, trusts: Sequence[float]) -> list[Float32Array]:
+        return [np.asarray(self._similarities(queries, ids, trust).numpy()) for trust in trusts]
+
+    def _similarities(self, queries: Float32Array, ids: Int32Array, trust: float) -> Any:
         torch = need_torch(self.name)
         around = torch.from_numpy(self._items(ids))
-        expanded = self._mean(queries, ids, around)
+        expanded = self._mean(queries, ids, around, trust)
         if self.params.metric == "cosine":
             return torch.einsum("bkd,bd->bk", around, torch.nn.functional.normalize(expanded))
         distance = ((around - expanded[:, None]) ** 2).sum(dim=2).clamp(min=1e-12).sqrt()
         return 1 / (1 + distance)
 
-    def _mean(self, queries: Float32Array, ids: Int32Array, around: Any) -> Any:
-        """(q + sum w x) / (1 + sum w)."""
+    def _mean(self, queries: Float32Array, ids: Int32Array, around: Any, trust: float) -> Any:
+        """(q + sum w x) / (1 + sum w), the weights times the trust."""
         torch = need_torch(self.name)
         listed = np.concatenate([queries[:, None], around.numpy()], axis=1)
         tokens = self.space.place(listed.reshape(-1, listed.shape[2])).reshape(*listed.shape[:2], -1)
         tokens = np.pad(tokens, ((0, 0), (0, 0), (0, self.params.dimensions - tokens.shape[2])))
         absent = np.pad(ids < 0, ((0, 0), (1, 0)))
-        weights = self.network(torch.from_numpy(tokens), torch.from_numpy(absent))
+        weights = trust * self.network(torch.from_numpy(tokens), torch.from_numpy(absent))
         total = torch.from_numpy(queries) + torch.einsum("bk,bkd->bd", weights, around)
         return total / (1 + weights.sum(dim=1, keepdim=True))
 
     def _expand(self, queries: Float32Array, found: Neighbors) -> Vectors:
         torch = need_torch(self.name)
-        ids = self._padded(found.ids)
+        ids, trust = self._padded(found.ids), float(self.network.trust)
         out = np.empty_like(queries)
         with torch.no_grad():
             for first in range(0, len(queries), BLOCK):
                 part = slice(first, first + BLOCK)
                 around = torch.from_numpy(self._items(ids[part]))
-                out[part] = self._mean(queries[part], ids[part], around).numpy()
+                out[part] = self._mean(queries[part], ids[part], around, trust).numpy()
         return prepare(Vectors(out), self.params.metric)
 
     def _walk_new(self, queries: Vectors, top: int) -> Reached:

@@ -8,13 +8,22 @@ By default such a network is trained on the gallery itself, on pairs that the gr
     method.load_weights("csa.npz")      use it: `fit` then trains nothing
 
 The number of steps is fixed. Every residual branch starts at zero, so that the untrained network is a method
-that is known: its file says which. Training and ranking need torch.
+that is known: its file says which.
+
+A network is trusted as far as it helps. One teaching item of five is held out; their lists are ranked by
+
+    (1 - trust) plain similarity + trust score of the network,     trust = 0, 1/8, 1/4, 1/2, 3/4, 1,
+
+by the mean average precision of the held-out pairs. Of those nearly as good as the best the middle one is
+kept; but where 0, plain search, is among them, or there was nothing to teach, the network is not used at all.
+Training and ranking need torch.
 """
 
 from __future__ import annotations
 
 import os
 from abc import abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -39,6 +48,9 @@ from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params
 
 BLOCK = 256
+HELD_OUT, MOST_HELD_OUT = 5, 256  # one item of so many, and no more than so many
+TRUSTS = (0.0, 0.125, 0.25, 0.5, 0.75, 1.0)
+NEARLY = 0.002  # of the mean average precision
 
 
 class ShortlistParams(Params):
@@ -127,6 +139,7 @@ class ShortlistNetwork(Reranker):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
             self.network = self._network()
+        self.network.register_buffer("trust", torch.tensor(1.0))
 
     def _train(self, truth: GivenLabels | None) -> None:
         known = self.neighbors(max(self.params.k, NEIGHBORS))
@@ -138,10 +151,14 @@ class ShortlistNetwork(Reranker):
             # Somebody without friends or without strangers on the list has nothing to teach.
             teaching = np.asarray(friends.any(axis=1) & ((near >= 0) & ~friends).any(axis=1))
             order = order[teaching[order]]
+        p, torch = self.params, need_torch(self.name)
         if labels is None or not len(order):
+            self.network.trust.fill_(0.0)
             self._use(None)
             return
-        p, torch = self.params, need_torch(self.name)
+        held_out = order[::HELD_OUT][:MOST_HELD_OUT]
+        if len(order) > 1:
+            order = order[~np.isin(order, held_out)]
 
         def loss(_: int) -> Any:
             rows = order[np.sort(rng.choice(len(order), size=min(p.batch, len(order)), replace=False))]
@@ -152,7 +169,27 @@ class ShortlistNetwork(Reranker):
 
         self.network.train()
         train(self.name, self.network.parameters(), loss, p.steps, p.learning_rate)
+        self.network.eval()
+        if p.steps:
+            best = self._best_trust(held_out, near[held_out], labels.same(held_out, near[held_out]))
+            self.network.trust.fill_(best)
         self._use(None)
+
+    def _best_trust(self, rows: IntArray, ids: Int32Array, same: BoolArray) -> float:
+        """The middle one of those that rank lists about as well as any; plain search where it does."""
+        with need_torch(self.name).no_grad():
+            blends = self._blends(self.vectors.values[rows], ids, TRUSTS)
+        found = np.array([mean_average_precision(scores, ids, same) for scores in blends])
+        good = np.flatnonzero(found >= found.max() - NEARLY)
+        return float(TRUSTS[good[len(good) // 2] if good[0] > 0 else 0])
+
+    def _blends(self, queries: Float32Array, ids: Int32Array, trusts: Sequence[float]) -> list[Float32Array]:
+        """Scores (q, k) for each trust, between -1 and 1."""
+        scores = self._scores(queries, ids).numpy()
+        if set(trusts) == {1.0}:
+            return [scores] * len(trusts)
+        plain = self._similarity(queries[:, None], self._items(ids), (ids >= 0)[:, None])[:, 0]
+        return [np.asarray((1 - trust) * np.clip(plain, -1, 1) + trust * scores) for trust in trusts]
 
     def _loss(self, queries: Float32Array, ids: Int32Array, same: Any, absent: Any) -> Any:
         """Each friend on the list against all strangers: mean of - log(e^f / (e^f + sum of e^s))."""
@@ -185,12 +222,14 @@ class ShortlistNetwork(Reranker):
 
     def _refine(self, queries: Vectors, found: Neighbors, top: int) -> Reached:
         torch = need_torch(self.name)
-        scores = np.zeros(found.ids.shape, np.float32)
+        trust = float(self.network.trust)
+        scores = found.similarities.copy()
         with task(f"{self.name} on shortlists", len(queries)) as advance, torch.no_grad():
-            for first in range(0, len(queries), BLOCK):
+            for first in range(0, len(queries) if trust > 0 else 0, BLOCK):
                 part = slice(first, first + BLOCK)
                 ids = self._padded(found.ids[part])
-                scores[part] = self._scores(queries.values[part], ids).numpy()[:, : found.k]
+                blended = self._blends(queries.values[part], ids, [trust])[0]
+                scores[part] = blended[:, : found.k]
                 advance(len(ids))
         # `as_rows` leaves out what is not above zero, so scores, which lie in [-1, 1], are shifted meanwhile.
         rows = as_rows(found, scores + 2, self.candidates)
@@ -226,3 +265,11 @@ class ShortlistNetwork(Reranker):
         if state["__taught__"]:
             self.taught = self.weights
         self._finished()
+
+
+def mean_average_precision(scores: Float32Array, ids: Int32Array, same: BoolArray) -> float:
+    """Of lists ranked by scores, each with a friend at least; ids of -1 come last."""
+    order = np.argsort(np.where(ids >= 0, -scores, np.inf), axis=1, kind="stable")
+    hits = np.take_along_axis(same, order, axis=1)
+    precision = np.cumsum(hits, axis=1) / np.arange(1, hits.shape[1] + 1)
+    return float(((precision * hits).sum(axis=1) / hits.sum(axis=1)).mean())

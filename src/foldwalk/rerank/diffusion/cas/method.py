@@ -76,7 +76,7 @@ class CAS(Reranker):
             return
         wanted = (p.cluster_k, p.trusted_k - 1, p.transition_k - 1, p.expand_k - 1, p.geodesic_k - 1)
         given = self.neighbors(max(wanted))
-        scale = row_maximum(self.sample, self.vectors, given)
+        scale = row_maximum(self.few, self.vectors, given)
         self.numbering = self._number(given)
         neighbors, scale = self.numbering.neighbors(given), scale[self.numbering.order]
         trusted, stepped = (neighbors.first(min(k - 1, neighbors.k)) for k in (p.trusted_k, p.transition_k))
@@ -183,7 +183,7 @@ class CAS(Reranker):
         if p.first:
             return self._first_only(queries, None, top)
         found = self.search(queries, max(p.cluster_k, p.trusted_k, p.transition_k, p.expand_k, p.geodesic_k))
-        scale = row_maximum(self.sample, queries, found)
+        scale = row_maximum(self.few, queries, found)
         found = replace(found, ids=self.numbering.renumber(found.ids))
         rows = query_rows(self.stored, found, scale, p)
         if not self.along_graph:

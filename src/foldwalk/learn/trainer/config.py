@@ -31,7 +31,8 @@ class Data(Section):
 class Model(Section):
     """linear, mlp: a head on frozen features; last_blocks: of effnet_lite0; conv: a small network.
 
-    `size` and `fit` are how last_blocks sees pictures."""
+    `size` and `fit` are how last_blocks sees pictures, `views` how many of each it trains on: the picture,
+    its mirror image, then cuts at random."""
 
     kind: Literal["linear", "mlp", "last_blocks", "conv"] = "linear"
     dim: int = Field(128, ge=1, le=4096)
@@ -39,9 +40,10 @@ class Model(Section):
     dropout: float = Field(0.0, ge=0, lt=1)
     init: Literal["whiten", "random"] = "whiten"
     shrinkage: float = Field(0.98, ge=0, le=1)
-    first_block: int = Field(12, ge=1, le=15)
+    first_block: int = Field(11, ge=1, le=15)
     size: int = Field(224, ge=32, le=1024, multiple_of=32)
     fit: Literal["crop", "squash"] = "crop"
+    views: int = Field(4, ge=1, le=64)
 
 
 class Training(Section):

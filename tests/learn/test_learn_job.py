@@ -46,7 +46,9 @@ def features_root(tmp_path):
 
 
 def test_shipped_configurations_can_be_read():
-    assert {"cub-mom-paper", "cub-edms-paper", "cub-cgml-paper", "cub-pml"} <= set(shipped())
+    assert {"cub-mom-paper", "cub-edms-paper", "cub-cgml-paper", "cub-cgml-finetune", "cub-pml"} <= set(
+        shipped()
+    )
     for name in shipped():
         assert isinstance(read_config(name), Config)
     paper = read_config("cub-mom-paper")
@@ -64,6 +66,16 @@ def test_wrong_configurations_are_refused_in_one_sentence(tmp_path):
         read_config(tmp_path / "no.toml")
     with pytest.raises(UnknownName, match="cub-pml"):
         read_config("nonsense")
+
+
+def test_blocks_learn_slower_than_their_head_unless_told_otherwise():
+    told = parse_config('[model]\nkind = "last_blocks"\n[training]\nepochs = 7').training
+    assert (told.epochs, told.learning_rate, told.head_rate) == (7, 3e-5, 33.0)
+    assert parse_config('[model]\nkind = "linear"').training == Config().training
+    own = parse_config('[model]\nkind = "last_blocks"\n[training]\nlearning_rate = 0.1').training
+    assert own.learning_rate == 0.1
+    with pytest.raises(BadInput, match="training"):
+        parse_config('training = 3\n[model]\nkind = "last_blocks"')
 
 
 TOY = """

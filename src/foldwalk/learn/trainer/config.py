@@ -7,11 +7,13 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from foldwalk.core.errors import BadInput, MissingData, UnknownName
 
 Method = Literal["mom", "edms", "cgml", "pml"]
+# Pretrained blocks forget at the rate a new head needs.
+OF_LAST_BLOCKS = {"epochs": 3, "learning_rate": 3e-5, "head_rate": 33.0, "schedule": "cosine"}
 
 
 class Section(BaseModel):
@@ -47,7 +49,7 @@ class Model(Section):
 
 
 class Training(Section):
-    """Handed to the trainer's Settings."""
+    """Handed to the trainer's Settings; last_blocks has defaults of its own."""
 
     epochs: int = Field(30, ge=0)
     optimiser: Literal["sgd", "adam", "adamw"] = "adam"
@@ -113,6 +115,14 @@ class Config(Section):
     edms: Edms = Edms()
     cgml: Cgml = Cgml()
     pml: Pml = Pml()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _defaults_of_the_kind(cls, values: dict[str, Any]) -> dict[str, Any]:
+        model, training = values.get("model"), values.get("training", {})
+        if isinstance(model, dict) and model.get("kind") == "last_blocks" and isinstance(training, dict):
+            return values | {"training": OF_LAST_BLOCKS | training}
+        return values
 
 
 def shipped() -> list[str]:

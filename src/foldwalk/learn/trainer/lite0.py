@@ -69,8 +69,8 @@ class LastBlocks(nn.Module):
     """The blocks from number `first` on, global average pooling, and a head.
 
     Takes (n, c, h, w), or (n, views, c, h, w), one of which is drawn at random in training; else the first.
-    Normalisation is folded into the convolutions before it. Depthwise kernels stay as they are: a fiftieth
-    of the weights, a third of the time.
+    Normalisation is folded into the convolutions before it. Depthwise kernels stay as they are: a
+    twentieth of the weights, a quarter of the time.
     """
 
     def __init__(self, network: Any, first: int, head: nn.Module) -> None:

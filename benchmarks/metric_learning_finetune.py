@@ -40,12 +40,19 @@ def _rate(rate: float) -> Sections:
     return {"training": {"epochs": 2, "learning_rate": rate, "head_rate": round(1e-3 / rate)}}
 
 
+def _mined_head(positive_k: int) -> Sections:
+    training = {"epochs": 2, "learning_rate": 3e-4, "head_rate": 1.0}
+    mom = {"miner": {"positive_k": positive_k}, "tuples": 84}
+    return {"model": {"kind": "linear"}, "training": training, "mom": mom}
+
+
 CHOICES: dict[str, tuple[Method, Sections]] = {
     **{
         f"CGML, rate {rate}, head 1e-3": ("cgml", _rate(float(rate)))
         for rate in ("1e-4", "3e-4", "1e-5", "3e-5")
     },
     "CGML, the head alone": ("cgml", HEAD),
+    **{f"MoM, the head alone, positive_k {k}": ("mom", _mined_head(k)) for k in (10, 20)},
 }
 # A tuple of MoM is three pictures: its epoch costs three times as much.
 MOM: Sections = {
@@ -56,7 +63,7 @@ ROWS: dict[str, tuple[Method, Sections]] = {
     "CGML (Binomial), the head alone": ("cgml", HEAD),
     "CGML (Binomial)": ("cgml", {}),
     "MoM, without labels": ("mom", MOM),
-    "EDMS (RW, P*)": ("edms", {"training": {"epochs": 2}, "edms": {"batch": 64}}),
+    "EDMS (RW, P*)": ("edms", {"training": {"epochs": 1}, "edms": {"batch": 64}}),
 }
 
 

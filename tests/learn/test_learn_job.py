@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from foldwalk.learn.trainer import HeadSpec, make_conv_net, make_head
 from foldwalk.learn.trainer.config import Config, parse_config, read_config, shipped
 from foldwalk.learn.trainer.export import PictureModel, export_onnx
 from foldwalk.learn.trainer.job import run_job, split, split_groups
-from foldwalk.learn.trainer.lite0 import FirstBlocks, LastBlocks, activations, lite0, pooled
+from foldwalk.learn.trainer.lite0 import FirstBlocks, LastBlocks, activations, lite0, pooled, random_cut
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +46,9 @@ def features_root(tmp_path):
 
 
 def test_shipped_configurations_can_be_read():
-    assert {"cub-mom-paper", "cub-edms-paper", "cub-cgml-paper", "cub-pml"} <= set(shipped())
+    assert {"cub-mom-paper", "cub-edms-paper", "cub-cgml-paper", "cub-cgml-finetune", "cub-pml"} <= set(
+        shipped()
+    )
     for name in shipped():
         assert isinstance(read_config(name), Config)
     paper = read_config("cub-mom-paper")
@@ -63,6 +66,16 @@ def test_wrong_configurations_are_refused_in_one_sentence(tmp_path):
         read_config(tmp_path / "no.toml")
     with pytest.raises(UnknownName, match="cub-pml"):
         read_config("nonsense")
+
+
+def test_blocks_learn_slower_than_their_head_unless_told_otherwise():
+    told = parse_config('[model]\nkind = "last_blocks"\n[training]\nepochs = 7').training
+    assert (told.epochs, told.learning_rate, told.head_rate) == (7, 3e-5, 33.0)
+    assert parse_config('[model]\nkind = "linear"').training == Config().training
+    own = parse_config('[model]\nkind = "last_blocks"\n[training]\nlearning_rate = 0.1').training
+    assert own.learning_rate == 0.1
+    with pytest.raises(BadInput, match="training"):
+        parse_config('training = 3\n[model]\nkind = "last_blocks"')
 
 
 TOY = """
@@ -129,49 +142,89 @@ def test_a_head_on_features_becomes_a_backbone(tmp_path, pictures):
     np.testing.assert_allclose(both, np.concatenate([expected, expected], 1) / 2**0.5, atol=2e-4)
 
 
-def test_first_and_last_blocks_are_the_whole_network(tmp_path, pictures):
-    paths = []
-    for number, picture in enumerate(pictures):
-        paths.append(tmp_path / f"{number}.png")
-        picture.save(paths[-1])
-    kept = activations(paths, 12)
-    assert kept.shape == (3, 2, 192, 7, 7)
+@pytest.fixture
+def picture_files(tmp_path, pictures) -> list[Path]:
+    paths = [tmp_path / f"{number}.png" for number in range(len(pictures))]
+    for path, picture in zip(paths, pictures, strict=True):
+        picture.save(path)
+    return paths
+
+
+@pytest.mark.parametrize("first", [8, 11, 12])
+def test_first_and_last_blocks_are_the_whole_network(first, tmp_path, pictures, picture_files):
+    kept = activations(picture_files, first)
+    assert kept.shape == (3, 2, *{8: (80, 14, 14), 11: (112, 14, 14), 12: (192, 7, 7)}[first])
     head = make_head(HeadSpec("linear", 1280, 12), np.eye(1280, dtype=np.float32), "random")
-    model = LastBlocks(lite0(), 12, head).eval()
+    model = LastBlocks(lite0(), first, head).eval()
     with torch.no_grad():
         features = model.features(torch.from_numpy(np.asarray(kept[:, 0], np.float32))).numpy()
-    np.testing.assert_allclose(pooled(kept, 12), features, atol=1e-5)
+    np.testing.assert_allclose(pooled(kept, first), features, atol=1e-5)
     plain = backbone("effnet_lite0", fit="crop").embed(pictures)
     assert np.corrcoef(features.ravel(), plain.ravel())[0, 1] > 0.9999
-    exported = backbone(export_onnx(PictureModel(model, 12, fit="crop"), tmp_path / "model.onnx"))
+    exported = backbone(export_onnx(PictureModel(model, first, fit="crop"), tmp_path / "model.onnx"))
     with torch.no_grad():
         expected = torch.nn.functional.normalize(
             model(torch.from_numpy(np.asarray(kept, np.float32)))
         ).numpy()
     np.testing.assert_allclose(exported.embed(pictures), expected, atol=5e-3)
-    assert activations(paths, 12).tobytes() == kept.tobytes()
-    assert activations(paths, 12, size=96, fit="squash").shape == (3, 2, 192, 3, 3)
+    assert activations(picture_files, first).tobytes() == kept.tobytes()
 
 
-def test_training_draws_mirror_images_and_keeps_statistics():
+def test_views_are_the_picture_its_mirror_image_and_cuts(tmp_path, pictures, picture_files):
+    kept = activations(picture_files, 15, size=96, fit="squash", views=4)
+    assert kept.shape == (3, 4, 192, 3, 3)
+    turned = tmp_path / "turned.png"
+    pictures[1].transpose(Image.Transpose.FLIP_LEFT_RIGHT).save(turned)
+    again = activations([turned], 15, size=96, fit="squash", views=2)
+    np.testing.assert_array_equal(kept[1, :2], again[0, ::-1])
+    flat = kept.reshape(12, -1)
+    assert len(np.unique(flat, axis=0)) == 12
+
+
+def test_features_are_kept_beside_the_maps_of_whole_files_only(picture_files):
+    maps = activations(picture_files, 15, size=64)
+    first = pooled(maps, 15)
+    file = Path(maps.filename).with_suffix(".features.npy")
+    np.save(file, first + 1)
+    np.testing.assert_array_equal(pooled(maps, 15), first + 1)
+    np.testing.assert_allclose(pooled(maps[:2], 15), first[:2], atol=1e-5)
+    file.unlink()
+
+
+def test_cuts_keep_their_share_and_vary():
+    picture = Image.fromarray(np.arange(120 * 80 * 3, dtype=np.uint32).astype(np.uint8).reshape(80, 120, 3))
+    rng = np.random.default_rng(0)
+    sizes = np.array([random_cut(picture, rng).size for _ in range(200)])
+    shares = sizes.prod(axis=1) / (120 * 80)
+    assert 0.38 < shares.min() < 0.45
+    assert 0.9 < shares.max() <= 1
+    assert len(np.unique(sizes[:, 0] / sizes[:, 1])) > 100
+    same = [np.asarray(random_cut(picture, np.random.default_rng(3))) for _ in range(2)]
+    np.testing.assert_array_equal(*same)
+
+
+def test_training_draws_views_and_leaves_depthwise_kernels():
     network = lite0()
     model = LastBlocks(
         network, 15, make_head(HeadSpec("linear", 1280, 4), np.eye(1280, dtype=np.float32), "random")
     )
-    views = torch.randn(6, 2, 192, 7, 7, generator=torch.Generator().manual_seed(0))
-    before = model.norm.running_mean.clone()
+    views = torch.randn(9, 3, 192, 7, 7, generator=torch.Generator().manual_seed(0))
     model.train()
     torch.manual_seed(0)
-    drawn = model(views).detach()
-    assert torch.equal(before, model.norm.running_mean)
+    drawn = model(views)
+    drawn.square().sum().backward()
+    assert {name for name, p in model.named_parameters() if p.grad is None} == {
+        "blocks.0._depthwise_conv.weight",
+        "blocks.0._depthwise_conv.bias",
+    }
     model.eval()
-    plain, mirrored = model(views[:, 0]).detach(), model(views[:, 1]).detach()
-    first = [torch.allclose(d, p, atol=1e-4) for d, p in zip(drawn, plain, strict=True)]
-    second = [torch.allclose(d, m, atol=1e-4) for d, m in zip(drawn, mirrored, strict=True)]
-    assert all(a != b for a, b in zip(first, second, strict=True))
-    assert any(first)
-    assert any(second)
-    assert torch.equal(model(views), plain)
+    each = [model(views[:, view]).detach() for view in range(3)]
+    which = [
+        [torch.allclose(d, e[row], atol=1e-4) for e in each].index(True)
+        for row, d in enumerate(drawn.detach())
+    ]
+    assert set(which) == {0, 1, 2}
+    assert torch.equal(model(views), each[0])
     assert FirstBlocks(network, 15)(torch.zeros(1, 3, 224, 224)).shape == (1, 192, 7, 7)
 
 

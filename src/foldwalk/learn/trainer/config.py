@@ -7,11 +7,13 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from foldwalk.core.errors import BadInput, MissingData, UnknownName
 
 Method = Literal["mom", "edms", "cgml", "pml"]
+# Pretrained blocks forget at the rate a new head needs.
+OF_LAST_BLOCKS = {"epochs": 3, "learning_rate": 3e-5, "head_rate": 33.0, "schedule": "cosine"}
 
 
 class Section(BaseModel):
@@ -31,7 +33,8 @@ class Data(Section):
 class Model(Section):
     """linear, mlp: a head on frozen features; last_blocks: of effnet_lite0; conv: a small network.
 
-    `size` and `fit` are how last_blocks sees pictures."""
+    `size` and `fit` are how last_blocks sees pictures, `views` how many of each it trains on: the picture,
+    its mirror image, then cuts at random."""
 
     kind: Literal["linear", "mlp", "last_blocks", "conv"] = "linear"
     dim: int = Field(128, ge=1, le=4096)
@@ -39,13 +42,14 @@ class Model(Section):
     dropout: float = Field(0.0, ge=0, lt=1)
     init: Literal["whiten", "random"] = "whiten"
     shrinkage: float = Field(0.98, ge=0, le=1)
-    first_block: int = Field(12, ge=1, le=15)
+    first_block: int = Field(11, ge=1, le=15)
     size: int = Field(224, ge=32, le=1024, multiple_of=32)
     fit: Literal["crop", "squash"] = "crop"
+    views: int = Field(4, ge=1, le=64)
 
 
 class Training(Section):
-    """Handed to the trainer's Settings."""
+    """Handed to the trainer's Settings; last_blocks has defaults of its own."""
 
     epochs: int = Field(30, ge=0)
     optimiser: Literal["sgd", "adam", "adamw"] = "adam"
@@ -111,6 +115,14 @@ class Config(Section):
     edms: Edms = Edms()
     cgml: Cgml = Cgml()
     pml: Pml = Pml()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _defaults_of_the_kind(cls, values: dict[str, Any]) -> dict[str, Any]:
+        model, training = values.get("model"), values.get("training", {})
+        if isinstance(model, dict) and model.get("kind") == "last_blocks" and isinstance(training, dict):
+            return values | {"training": OF_LAST_BLOCKS | training}
+        return values
 
 
 def shipped() -> list[str]:

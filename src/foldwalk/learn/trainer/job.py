@@ -28,6 +28,8 @@ from foldwalk.learn.trainer.loss_names import make_loss
 from foldwalk.learn.trainer.models import Head, HeadSpec, make_conv_net, make_head
 from foldwalk.learn.trainer.recipes import LabelledRecipe, MinedRecipe, ProxyRecipe, Recipe
 
+PLAIN_AND_MIRRORED = 2  # views of a picture to test on
+
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
@@ -41,7 +43,9 @@ class Inputs:
         return Inputs(self.inputs[rows], self.labels[rows], self.features[rows])
 
 
-def load_inputs(name: str, model: Model, root: Path | None = None) -> tuple[Inputs, AnyArray]:
+def load_inputs(
+    name: str, model: Model, root: Path | None = None, views: int = PLAIN_AND_MIRRORED
+) -> tuple[Inputs, AnyArray]:
     """A data set as a model takes it, and its labels as they are called."""
     kind = {"conv": "pixels", "last_blocks": "pictures"}.get(model.kind, "features")
     found = datasets.load(name, root=root, kind=kind)
@@ -52,7 +56,7 @@ def load_inputs(name: str, model: Model, root: Path | None = None) -> tuple[Inpu
     if model.kind == "last_blocks":
         if found.gallery_paths is None:
             raise BadInput(f"the pictures of {name} are not there; a head on its features can be trained.")
-        maps = activations(list(found.gallery_paths), model.first_block, model.size, model.fit)
+        maps = activations(list(found.gallery_paths), model.first_block, model.size, model.fit, views)
         return Inputs(maps, codes, pooled(maps, model.first_block)), names
     if found.gallery is None:
         raise BadInput(f"{name} has no {kind} to train on.")
@@ -65,7 +69,7 @@ def load_inputs(name: str, model: Model, root: Path | None = None) -> tuple[Inpu
 
 def split(config: Config, root: Path | None = None) -> tuple[Inputs, Inputs]:
     """The inputs to train on and those to test on, as the configuration says."""
-    train, names = load_inputs(config.data.train, config.model, root)
+    train, names = load_inputs(config.data.train, config.model, root, config.model.views)
     if config.data.test:
         test = None if config.data.held_out else load_inputs(config.data.test, config.model, root)[0]
     else:

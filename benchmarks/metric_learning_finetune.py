@@ -5,7 +5,7 @@
 
 The first run computes the frozen blocks' output for all pictures and keeps it (some 1.5 GB in the cache).
 With --choose, half of the training classes are held out and the choices are tried on them; without it, the
-chosen ones are trained on all training classes and tested once. Rows in the result file are not run again.
+chosen ones are trained on all training classes and tested once. --go-on keeps rows that are there already.
 """
 
 from __future__ import annotations
@@ -70,11 +70,12 @@ ROWS: dict[str, tuple[Method, Sections]] = {
 def main() -> None:
     parser = arguments(__doc__ or "")
     parser.add_argument("--choose", action="store_true")
+    parser.add_argument("--go-on", action="store_true", help="keep the rows of the result file")
     parser.add_argument("--only", nargs="+", help="titles of rows to run")
     options = parser.parse_args()
     held_out = HELD_OUT if options.choose else 0.0
     name = "metric_learning_choice_finetune_cub" if options.choose else "metric_learning_finetune"
-    rows, facts = _found(name)
+    rows, facts = _found(name) if options.go_on else ({}, {})
     _, data = begin(options, held_out, model=MODEL)
     if not rows:
         rows["features of full-size pictures"] = _full_size(options, held_out)

@@ -49,8 +49,8 @@ Queries join the graph, but for the second row of `eir`. Parameters are the prog
 
 Overlap: the share of their first 50 answers that is among our first 50. Where a walk reaches fewer items,
 only so many are compared: behind them ours goes on by plain similarity, theirs by chance. mAP in percent, by
-trapezoids, of the whole ranking. `python benchmarks/reference_page.py REFERENCE DATA` makes this page; the tests
-in `tests/rerank` hold each row.
+trapezoids, of the whole ranking. `python benchmarks/reference_page.py REFERENCE DATA` makes this page; the
+tests in `tests/rerank` hold each row.
 
 """
 REMARKS = """

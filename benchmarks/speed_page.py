@@ -196,9 +196,8 @@ cores added) from a known k-NN graph to the rankings; growth is their slope on l
 graph; "unseen" that of a gallery fitted once, whose queries it has never seen.
 
 {every_method()}
-`sca` grows by more than it should because 10,000 items cost it next to nothing: up to 20,000 items the
-farthest distance of each comes with the exact graph, beyond it is looked for in a sample, which costs a
-second at 100,000.
+Methods that count distances from the farthest item get it with the exact graph up to 20,000 items; beyond,
+256 of the items are looked at.
 
 The authors' own programs took these CPU seconds on sets of the same kind, on another machine with two cores:
 a scale, not a race.

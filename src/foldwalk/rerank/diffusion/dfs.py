@@ -8,7 +8,9 @@ outside the graph (section 4.2) and starts the walk at its k_query nearest items
 
 The authors' program counts an item among its own k nearest, and so does k here: k = 15 joins an item to at
 most 14 others. It takes k = 50 for classes of hundreds; 15 and four starting points hold on small classes
-too. The query never joins the graph, so `rerank` equals `fit` and `rank`.
+too. The query never joins the graph, so `rerank` equals `fit` and `rank`. The first fifty are those of the
+program; mAP is the same on two reference sets and .4 higher on grocery, where the walk does not reach all and
+the rest follows by plain similarity here, by chance there.
 """
 
 from __future__ import annotations

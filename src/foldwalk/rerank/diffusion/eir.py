@@ -13,7 +13,9 @@ is their dot product; `rank_self` does the same.
 
 The authors' program counts an item among its own k nearest, and so does k here; it takes k = 50 for large
 classes, 15 holds on small ones too. Entries that the truncated solver leaves below zero are dropped.
-`save` keeps the offline rows, so that loading costs no solving.
+`save` keeps the offline rows, so that loading costs no solving. The first fifty are those of the program; mAP
+is 1.1 higher on the reference set grocery, for what no row reaches follows by plain similarity here, and by
+chance there.
 
 The `keep` nearest of an item are never listed. Its walk visits few of them; whether a visited item is one of
 them, its similarity tells, compared with that of the `keep`-th. That radius is exact up to 20,000 items and

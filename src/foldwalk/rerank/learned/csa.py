@@ -14,8 +14,9 @@ Readings and deviations: the paper re-ranks hundreds of items by hundreds of anc
 that is trained with labels on another collection. Ours re-ranks 128 by 64 in two layers as wide as the
 anchors, is trained on the gallery itself on pairs that its graph agrees on (see `shortlists.py`, also for
 given labels), and counts similarities from the mean over all pairs. The projection starts orthogonal and the
-residual branches at zero: untrained, items are ranked by the cosine of their f with the query's. What is not
-on the list follows by plain similarity.
+residual branches at zero: untrained, items are ranked by the cosine of their f with the query's. Once
+trained, the score is mixed with plain similarity as far as held-out pairs ask for it. What is not on the
+list follows by plain similarity.
 """
 
 from __future__ import annotations

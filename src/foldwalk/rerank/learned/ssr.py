@@ -13,8 +13,9 @@ Readings and deviations: the paper trains with labels on another collection, tow
 induce. Here the network is trained on the gallery itself, on pairs that its graph agrees on (see
 `shortlists.py`, also for given labels), each friend against the strangers of the query's row. m = 33 and two
 rounds are ours: a graph is read m times, so a query costs m^3. Similarities are counted from the mean of all
-pairs. The last layer of the perceptron starts at zero: untrained, it is plain search. What is not on the list
-follows by plain similarity.
+pairs. The last layer of the perceptron starts at zero: untrained, it is plain search. Once trained, the score
+is mixed with plain similarity as far as held-out pairs ask for it. What is not on the list follows by plain
+similarity.
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ On Omniglot, whose learners are small networks and no heads, single learners onl
 from __future__ import annotations
 
 import itertools
-import json
 from typing import Any
 
 import numpy as np
@@ -19,13 +18,13 @@ from foldwalk.learn.edms.ensemble import Learner, MetaClassEnsemble
 from foldwalk.learn.edms.variants import ROWS
 from foldwalk.learn.trainer import Settings, evaluate_embedding
 from foldwalk.learn.trainer.config import Config
-from harness import RESULTS
 from metric_learning import (
     Rows,
     arguments,
     begin,
     configure,
     markdown,
+    measured_before,
     over_seeds,
     plain,
     summary,
@@ -45,7 +44,6 @@ def main() -> None:
     parser = arguments(__doc__ or "")
     parser.add_argument("--dim", type=int, default=DIM)
     parser.add_argument("--variants", nargs="+", choices=list(ROWS), default=list(ROWS))
-    parser.add_argument("--resume", action="store_true", help="keep the rows that were measured before")
     parser.add_argument("--choose", action="store_true", help="compare rates on held-out training classes")
     options = parser.parse_args()
     choose(options) if options.choose else table(options)
@@ -54,12 +52,7 @@ def main() -> None:
 def table(options: Any) -> None:
     base, data = begin(options)
     name = f"metric_learning_edms_{options.dataset}" + (f"_{options.dim}" if options.dim != DIM else "")
-    before = RESULTS / f"{name}.json"
-    rows: Rows = (
-        json.loads(before.read_text("utf-8"))["rows"]
-        if options.resume and before.is_file()
-        else {"features as they are": plain(data)}
-    )
+    rows: Rows = measured_before(name, options.resume)["rows"] or {"features as they are": plain(data)}
     for variant in options.variants:
         row = ROWS[variant]
         if row.title in rows:
@@ -91,8 +84,6 @@ def choose(options: Any) -> None:
 def _ensembles(
     variant: str, base: Config, options: Any, data: Any, meta_classes: int, rate: float
 ) -> list[dict[str, list[float]]]:
-    """Figures of each learner of each seed, and of each seed's ensemble."""
-    train, test = data
     one_hot = variant == "dreml"
     learner = Learner(
         variant=variant,
@@ -101,9 +92,17 @@ def _ensembles(
         init="random" if one_hot else "whiten",
         settings=Settings(**base.training.model_dump() | {"learning_rate": rate}),
     )
+    return train_ensembles(learner, data, options.seeds, clustering=not options.choose)
+
+
+def train_ensembles(
+    learner: Learner, data: Any, seeds: int, clustering: bool
+) -> list[dict[str, list[float]]]:
+    """Figures of each learner of each seed, and of each seed's ensemble."""
+    train, test = data
     alone: list[dict[str, float]] = []
     together: list[dict[str, float]] = []
-    for seed in range(options.seeds):
+    for seed in range(seeds):
         # Learners of two seeds share nothing: a seed's members count from 100 times the seed.
         ensemble = MetaClassEnsemble(MEMBERS, learner, seed=100 * seed).fit(train.features, train.labels)
         for head in ensemble.heads:
@@ -111,7 +110,7 @@ def _ensembles(
                 embedded = head(torch.from_numpy(test.features)).numpy()
             alone.append(evaluate_embedding(embedded, test.labels, clustering=False))
         joined = ensemble.transform(test.features)
-        together.append(evaluate_embedding(joined, test.labels, clustering=not options.choose))
+        together.append(evaluate_embedding(joined, test.labels, clustering))
     return [{figure: [run[figure] for run in runs] for figure in runs[0]} for runs in (alone, together)]
 
 

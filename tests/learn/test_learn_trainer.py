@@ -201,3 +201,19 @@ def test_held_out_classes_are_whole():
     assert sorted([*train.tolist(), *held.tolist()]) == list(range(40))
     with pytest.raises(BadInput):
         split_classes(labels, 0.0)
+
+
+def test_a_head_takes_features_to_a_power_and_sees_a_share():
+    x, _ = noisy()
+    rooted = make_head(HeadSpec("linear", 24, 8, power=0.5), x)
+    by_hand = make_head(HeadSpec("linear", 24, 8), np.sign(x) * np.sqrt(np.abs(x)))
+    inputs = torch.from_numpy(x)
+    torch.testing.assert_close(rooted(inputs), by_hand(inputs.sign() * inputs.abs().sqrt()))
+    half, other = (make_head(HeadSpec("linear", 24, 8, share=0.5), x, seed=seed) for seed in (1, 2))
+    assert len(half.chosen) == 12
+    assert half.chosen.tolist() != other.chosen.tolist()
+    unseen = torch.ones(24, dtype=torch.bool)
+    unseen[half.chosen] = False
+    torch.testing.assert_close(half(inputs.masked_fill(unseen, 7.0)), half(inputs))
+    with pytest.raises(BadParameter, match="power"):
+        make_head(HeadSpec("linear", 24, 8, share=0.0), x)

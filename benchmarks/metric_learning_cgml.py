@@ -21,8 +21,8 @@ from metric_learning import (
 from metric_learning_choices import LOSSES
 
 TITLES = {"triplet": "Triplet", "n_pair": "N-pair", "binomial": "Binomial"}
-# metric_learning_choice.py --what cgml
-WEIGHTS = {"triplet": 0.002, "n_pair": 0.002, "binomial": 0.002}
+# metric_learning_choice.py --what cgml_steps --both-halves
+WEIGHTS = {"triplet": 0.02, "n_pair": 0.05, "binomial": 0.005}
 
 
 def main() -> None:

@@ -18,6 +18,7 @@ from metric_learning import (
     arguments,
     begin,
     configure,
+    measured_before,
     over_seeds,
     plain,
     train_once,
@@ -42,6 +43,8 @@ def main() -> None:
     options = parser.parse_args()
     _, data = begin(options, HELD_OUT)
     rows: Rows = {"features as they are": plain(data, clustering=False)}
+    name = f"metric_learning_choice_{options.what}_{options.dataset}"
+    before = measured_before(name, options.resume)["rows"]
     halves = [data, swapped(*data)] if options.both_halves else [data]
     method: Any = "cgml" if options.what == "head" else options.what.partition("_")[0]
     for title, sections in WHAT[options.what]():
@@ -53,8 +56,9 @@ def main() -> None:
             ),
             range(options.seeds * len(halves)),
             title,
+            before.get(title),
         )
-        write(f"metric_learning_choice_{options.what}_{options.dataset}", rows)
+        write(name, rows)
 
 
 if __name__ == "__main__":

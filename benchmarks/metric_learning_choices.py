@@ -37,7 +37,7 @@ def cgml() -> Choices:
 
 def cgml_steps() -> Choices:
     """The weight again, with as many steps as the tables have: half of the data needs twice the epochs."""
-    for loss, weight in itertools.product(LOSSES, (0.0, 0.002, 0.005, 0.02)):
+    for loss, weight in itertools.product(LOSSES, (0.0, 0.002, 0.005, 0.02, 0.05)):
         yield (
             f"{loss}, weight {weight:g}",
             {
@@ -110,7 +110,7 @@ def mom_pools() -> Choices:
 
 def mom_conv() -> Choices:
     """A small network from nothing (Omniglot): how fast, and how sure the pools."""
-    for rate, positive_k in ((1e-3, 5), (1e-3, 20), (3e-3, 20)):
+    for rate, positive_k in ((3e-4, 20), (1e-3, 5), (1e-3, 20), (3e-3, 20)):
         miner = MOM_CONV["miner"] | {"positive_k": positive_k}
         sections = _mom(rate, **MOM_CONV | {"miner": miner})
         sections["training"] |= {"epochs": MOM_CONV_EPOCHS}

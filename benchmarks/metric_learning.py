@@ -95,16 +95,19 @@ def once(figures: dict[str, float]) -> dict[str, list[float]]:
     return {name: [value] for name, value in figures.items()}
 
 
-def train_once(method: Method, config: Config, data: tuple[Inputs, Inputs]) -> dict[str, float]:
+def make_trainer(method: Method, config: Config, data: tuple[Inputs, Inputs]) -> Trainer:
     train, test = data
-    trainer = Trainer(
+    return Trainer(
         _model(config, train),
         train.inputs,
         _recipe(method, config, train),
         Settings(**config.training.model_dump()),
         (test.inputs, test.labels),
     )
-    history = trainer.fit()
+
+
+def train_once(method: Method, config: Config, data: tuple[Inputs, Inputs]) -> dict[str, float]:
+    history = make_trainer(method, config, data).fit()
     return {key: value for key, value in history[-1].items() if key in FIGURES}
 
 

@@ -19,6 +19,7 @@ from metric_learning_choice import HELD_OUT
 from metric_learning_edms import MEMBERS, train_ensembles
 
 EPOCHS = 8
+FEATURES = 1280
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Kind:
         groups = classes // 2 if self.grouped else classes
         return Learner(
             meta_classes=groups,
-            dim=512,
+            dim=min(512, round(self.share * FEATURES)),
             batch=200,
             settings=settings,
             loss=self.loss,

@@ -87,6 +87,6 @@ def _mean_cosine(pools: Pools, ids: Int32Array, unit: Float32Array) -> float:
     step = max(1, CELLS_AT_ONCE // max(1, ids.shape[1] * unit.shape[1]))
     for start in range(0, len(ids), step):
         some = ids[start : start + step]
-        cosines = np.einsum("awd,ad->aw", unit[some], unit[pools.anchors[start : start + step]])
+        cosines = (unit[some] @ unit[pools.anchors[start : start + step]][:, :, None])[:, :, 0]
         total += float(cosines[some >= 0].sum(dtype=np.float64))
     return total / count if count else 0.0

@@ -35,7 +35,7 @@ def hardest_negatives(pools: Pools, embedding: npt.ArrayLike, count: int = 10) -
     for start in range(0, len(pools), step):
         rows = slice(start, start + step)
         some = pools.negatives[rows]
-        cosines = np.einsum("awd,ad->aw", unit[some], unit[pools.anchors[rows]])
+        cosines = (unit[some] @ unit[pools.anchors[rows]][:, :, None])[:, :, 0]
         order = np.argsort(np.where(some >= 0, -cosines, np.inf), axis=1, kind="stable")[:, : ids.shape[1]]
         ids[rows] = np.take_along_axis(some, order, axis=1)
         values[rows] = np.where(ids[rows] >= 0, np.take_along_axis(cosines, order, axis=1), 0)

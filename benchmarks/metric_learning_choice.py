@@ -39,6 +39,7 @@ def main() -> None:
     parser = arguments(__doc__ or "")
     parser.add_argument("--what", choices=list(WHAT), required=True)
     parser.add_argument("--both-halves", action="store_true", help="then train on those held out as well")
+    parser.add_argument("--match", default="", help="only choices with this in their title")
     parser.set_defaults(seeds=1)
     options = parser.parse_args()
     _, data = begin(options, HELD_OUT)
@@ -48,6 +49,9 @@ def main() -> None:
     halves = [data, swapped(*data)] if options.both_halves else [data]
     method: Any = "cgml" if options.what == "head" else options.what.partition("_")[0]
     for title, sections in WHAT[options.what]():
+        if options.match not in title:
+            rows |= {title: before[title]} if title in before else {}
+            continue
         sections = sections | {"training": {"clustering": False} | sections.get("training", {})}
         config = configure(options.dataset, HELD_OUT, **sections)
         rows[title] = over_seeds(

@@ -29,7 +29,10 @@ TRAINING: dict[str, dict[str, Any]] = {
     "cub": {"learning_rate": 3e-4},  # --what mom
     "omniglot": {"learning_rate": 1e-3, "epochs": MOM_CONV_EPOCHS},  # --what mom_conv
 }
-MOM: dict[str, dict[str, Any]] = {"cub": {"miner": {}}, "omniglot": MOM_CONV}
+MOM: dict[str, dict[str, Any]] = {
+    "cub": {"miner": {"positive_k": POSITIVE_K}},
+    "omniglot": MOM_CONV | {"miner": MOM_CONV["miner"] | {"positive_k": 5}},
+}
 ROWS: dict[str, dict[str, Any]] = {
     "NN5, others": {"positives": "euclidean", "negatives": "euclidean"},
     "P+, others": {"positives": "manifold", "negatives": "euclidean"},
@@ -57,7 +60,7 @@ def main() -> None:
         # Random negatives have no hard ones among them that are safe: the whole pool is drawn from.
         hardest = 0 if miner["negatives"] == "euclidean" else 10
         given = MOM[options.dataset]
-        miner = given["miner"] | miner | {"positive_k": POSITIVE_K}
+        miner = given["miner"] | miner
         mom = given | {"miner": miner, "weighted": title.endswith("+W"), "hardest": hardest}
         config = configure(options.dataset, training=training, mom=mom)
         rows[title] = over_seeds(

@@ -32,7 +32,8 @@ def hardest_negatives(pools: Pools, embedding: npt.ArrayLike, count: int = 10) -
     cosines = listed_cosines(unit, pools.anchors, pools.negatives)
     hardest_first = np.argsort(np.where(pools.negatives >= 0, -cosines, np.inf), axis=1, kind="stable")
     order = hardest_first[:, : min(count, cosines.shape[1])]
-    ids, values = (np.take_along_axis(array, order, axis=1) for array in (pools.negatives, cosines))
+    ids = np.take_along_axis(pools.negatives, order, axis=1)
+    values = np.take_along_axis(cosines, order, axis=1)
     return replace(pools, negatives=ids, negative_similarities=values)
 
 

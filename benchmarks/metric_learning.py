@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import copy
+import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,7 @@ def arguments(about: str) -> argparse.ArgumentParser:
     parser.add_argument("--dataset", choices=list(BASES), default="cub")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--resume", action="store_true", help="keep what was measured before")
     return parser
 
 
@@ -93,16 +95,19 @@ def once(figures: dict[str, float]) -> dict[str, list[float]]:
     return {name: [value] for name, value in figures.items()}
 
 
-def train_once(method: Method, config: Config, data: tuple[Inputs, Inputs]) -> dict[str, float]:
+def make_trainer(method: Method, config: Config, data: tuple[Inputs, Inputs]) -> Trainer:
     train, test = data
-    trainer = Trainer(
+    return Trainer(
         _model(config, train),
         train.inputs,
         _recipe(method, config, train),
         Settings(**config.training.model_dump()),
         (test.inputs, test.labels),
     )
-    history = trainer.fit()
+
+
+def train_once(method: Method, config: Config, data: tuple[Inputs, Inputs]) -> dict[str, float]:
+    history = make_trainer(method, config, data).fit()
     return {key: value for key, value in history[-1].items() if key in FIGURES}
 
 
@@ -110,7 +115,7 @@ def _model(config: Config, train: Inputs) -> nn.Module:
     """A head that begins as a projection of the features is the same for every seed: made once."""
     if config.model.kind != "linear" or config.model.init == "random":
         return make_model(config, train)
-    key = config.model.model_dump_json()
+    key = f"{id(train.features)} {config.model.model_dump_json()}"
     if key not in _starts:
         _starts[key] = make_model(config, train)
     return copy.deepcopy(_starts[key])
@@ -131,8 +136,9 @@ def _recipe(method: Method, config: Config, train: Inputs) -> Recipe:
 
 
 def pool_report(config: Config, train: Inputs) -> dict[str, Any]:
-    """How pure the pools were that a training by this configuration drew from."""
-    return _mined[config.mom.model_dump_json()].miner.report(train.labels).as_dict()
+    """How pure the pools were that a training by this configuration drew from; empty if none was run."""
+    recipe = _mined.get(config.mom.model_dump_json())
+    return {} if recipe is None else recipe.miner.report(train.labels).as_dict()
 
 
 def with_seed(config: Config, seed: int) -> Config:
@@ -140,11 +146,17 @@ def with_seed(config: Config, seed: int) -> Config:
 
 
 def over_seeds(
-    run: Callable[[int], dict[str, float]], seeds: Iterable[int], title: str
+    run: Callable[[int], dict[str, float]],
+    seeds: Iterable[int],
+    title: str,
+    known: dict[str, list[float]] | None = None,
 ) -> dict[str, list[float]]:
-    """Each figure for each seed; prints as it goes."""
-    rows = [run(seed) for seed in seeds]
-    figures = {name: [row[name] for row in rows] for name in rows[0]}
+    """Each figure for each seed; prints as it goes. `known` are the first seeds' figures, not run again."""
+    figures: dict[str, list[float]] = {name: list(values) for name, values in (known or {}).items()}
+    done = len(figures.get("R@1", []))
+    for seed in list(seeds)[done:]:
+        for name, value in run(seed).items():
+            figures.setdefault(name, []).append(value)
     print(f"{title}: R@1 {summary(figures['R@1'])}, MAP@R {summary(figures['MAP@R'])}", flush=True)
     return figures
 
@@ -170,18 +182,30 @@ def write(name: str, rows: Rows, **facts: Any) -> None:
     (RESULTS / f"{name}.md").write_text(markdown(rows), "utf-8")
 
 
+def measured_before(name: str, resume: bool) -> dict[str, Any]:
+    """What NAME.json holds, if it is to be gone on with; else nothing but empty rows."""
+    before = RESULTS / f"{name}.json"
+    if not resume or not before.is_file():
+        return {"rows": {}}
+    found: dict[str, Any] = json.loads(before.read_text("utf-8"))
+    return found
+
+
 def begin(
-    options: argparse.Namespace, held_out: float = 0.0, **sections: dict[str, Any]
+    options: argparse.Namespace, held_out: float = 0.0, axes: int = AXES, **sections: dict[str, Any]
 ) -> tuple[Config, tuple[Inputs, Inputs]]:
+    """`axes` of the features for a linear head, the strongest; 0: the features as they are."""
     torch.set_num_threads(options.threads)
     config = configure(options.dataset, held_out, **sections)
     train, test = split(config, options.root)
-    return config, _on_axes(train, test) if config.model.kind == "linear" else (train, test)
+    if config.model.kind != "linear" or not axes:
+        return config, (train, test)
+    return config, _on_axes(train, test, axes)
 
 
-def _on_axes(train: Inputs, test: Inputs) -> tuple[Inputs, Inputs]:
+def _on_axes(train: Inputs, test: Inputs, count: int) -> tuple[Inputs, Inputs]:
     """Features on the axes that keep most of the training features' dot products: all runs are quicker."""
     unit = train.features / np.linalg.norm(train.features, axis=1, keepdims=True)
-    axes = np.linalg.eigh(unit.T @ unit)[1][:, ::-1][:, :AXES]
+    axes = np.linalg.eigh(unit.T @ unit)[1][:, ::-1][:, :count]
     parts = [(part, np.ascontiguousarray(part.features @ axes)) for part in (train, test)]
     return tuple(Inputs(features, part.labels, features) for part, features in parts)  # type: ignore[return-value]

@@ -13,6 +13,7 @@ from metric_learning import (
     begin,
     configure,
     markdown,
+    measured_before,
     once,
     over_seeds,
     plain,
@@ -21,10 +22,17 @@ from metric_learning import (
     with_seed,
     write,
 )
+from metric_learning_choices import MOM_CONV, MOM_CONV_EPOCHS
 
-# metric_learning_choice.py --what mom
-TRAINING: dict[str, Any] = {"learning_rate": 3e-4}
-POSITIVE_K = 20  # likewise; the paper's 50 are less sure
+POSITIVE_K = 20  # metric_learning_choice.py --what mom; the paper's 50 are less sure
+TRAINING: dict[str, dict[str, Any]] = {
+    "cub": {"learning_rate": 3e-4},  # --what mom
+    "omniglot": {"learning_rate": 1e-3, "epochs": MOM_CONV_EPOCHS},  # --what mom_conv
+}
+MOM: dict[str, dict[str, Any]] = {
+    "cub": {"miner": {"positive_k": POSITIVE_K}},
+    "omniglot": MOM_CONV | {"miner": MOM_CONV["miner"] | {"positive_k": 5}},
+}
 ROWS: dict[str, dict[str, Any]] = {
     "NN5, others": {"positives": "euclidean", "negatives": "euclidean"},
     "P+, others": {"positives": "manifold", "negatives": "euclidean"},
@@ -41,22 +49,27 @@ def main() -> None:
     options = arguments(__doc__ or "").parse_args()
     base, data = begin(options)
     name = f"metric_learning_mom_{options.dataset}"
+    before = measured_before(name, options.resume)
     rows: Rows = {"features as they are": plain(data)}
-    pools = {}
-    if base.model.kind == "linear":
-        start = configure(options.dataset, training={"epochs": 0})
-        rows["the head before training"] = once(train_once("cgml", start, data))
+    pools = before.get("pools", {})
+    start = configure(options.dataset, training={"epochs": 0})
+    model = "head" if base.model.kind == "linear" else "network"
+    rows[f"the {model} before training"] = once(train_once("cgml", start, data))
+    training = TRAINING[options.dataset]
     for title, miner in ROWS.items():
         # Random negatives have no hard ones among them that are safe: the whole pool is drawn from.
         hardest = 0 if miner["negatives"] == "euclidean" else 10
-        miner = miner | {"positive_k": POSITIVE_K}
-        mom = {"miner": miner, "weighted": title.endswith("+W"), "hardest": hardest}
-        training = TRAINING if options.dataset == "cub" else {}
+        given = MOM[options.dataset]
+        miner = given["miner"] | miner
+        mom = given | {"miner": miner, "weighted": title.endswith("+W"), "hardest": hardest}
         config = configure(options.dataset, training=training, mom=mom)
         rows[title] = over_seeds(
-            lambda seed, c=config: train_once("mom", with_seed(c, seed), data), range(options.seeds), title
+            lambda seed, c=config: train_once("mom", with_seed(c, seed), data),
+            range(options.seeds),
+            title,
+            before["rows"].get(title),
         )
-        pools[title] = pool_report(config, data[0])
+        pools[title] = pool_report(config, data[0]) or pools[title]
         write(name, rows, pools=pools, training=training, mom=base.mom.model_dump())
     print(markdown(rows))
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+import torch
 from test_learn_trainer import noisy
 
 from foldwalk.core import BadInput, BadParameter, NotFitted
@@ -57,6 +60,19 @@ def test_saved_as_one_file(tmp_path, ensemble):
         MetaClassEnsemble.load(path)
     with pytest.raises(BadInput, match="safetensors"):
         ensemble.save(tmp_path / "model.pt")
+
+
+def test_members_with_a_named_loss_see_a_share_of_the_features_each(tmp_path):
+    x, labels = noisy()
+    learner = replace(QUICK, loss="binomial", meta_classes=12, per_class=4, power=0.5, share=0.5)
+    made = MetaClassEnsemble(3, learner).fit(x, labels)
+    assert len({tuple(head.chosen.tolist()) for head in made.heads}) == 3
+    again = MetaClassEnsemble.load(made.save(tmp_path / "model.safetensors"))
+    np.testing.assert_array_equal(again.transform(x), made.transform(x))
+    start = learner.start(x, 0)
+    assert not torch.equal(start.layers[-1].weight, made.heads[0].layers[-1].weight)
+    other = MetaClassEnsemble(3, replace(learner, loss="triplet")).fit(x, labels)
+    assert not np.allclose(other.transform(x), made.transform(x), atol=1e-3)
 
 
 def test_processes_give_the_same_members():

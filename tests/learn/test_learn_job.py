@@ -122,6 +122,17 @@ def test_groups_are_not_shared_between_training_and_test(features_root):
         split_groups(np.array(["a/x", "a/y"]))
 
 
+def test_whole_groups_are_held_out_where_groups_are_tested_on(features_root):
+    text = TOY.format(members=1)
+    everything = split(parse_config(text), features_root)[0]
+    train, held = split(parse_config(text.replace('test = ""', 'test = ""\nheld_out = 0.5')), features_root)
+    # Each group has two classes of 12 items; a class's rows stay together.
+    place = {row.tobytes(): item // 24 for item, row in enumerate(everything.inputs)}
+    groups = [{place[row.tobytes()] for row in part.inputs} for part in (train, held)]
+    assert [len(group) for group in groups] == [1, 1]
+    assert not groups[0] & groups[1]
+
+
 def test_ensembles_are_saved_and_measured_member_by_member(features_root, tmp_path):
     trained = run_job("edms", parse_config(TOY.format(members=2)), tmp_path / "out", features_root)
     assert [row["epoch"] for row in trained.history] == [1, 2]

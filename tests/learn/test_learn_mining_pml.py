@@ -9,7 +9,7 @@ from pytorch_metric_learning import losses
 from pytorch_metric_learning.distances import LpDistance
 
 from foldwalk.learn.mining import ManifoldMiner, Pools
-from foldwalk.learn.mining.pml import PoolMiner, PoolWeightReducer, TupleContrastiveLoss
+from foldwalk.learn.mining.pml import PoolMiner, PoolWeightReducer, TupleContrastiveLoss, TupleTripletLoss
 from samples import clustered
 
 
@@ -136,3 +136,16 @@ def test_no_triplets_no_loss(batch):
     z, items = batch
     nothing = torch.zeros(0, dtype=torch.long)
     assert float(TupleContrastiveLoss()(z, items, (nothing, nothing, nothing))) == 0
+
+
+def test_triplets_of_tuples_are_those_of_pml():
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(18, 5, generator=generator, dtype=torch.float64, requires_grad=True)
+    triplets = tuple(torch.arange(18).chunk(3))
+    both = [
+        loss(x, torch.arange(18), triplets)
+        for loss in (TupleTripletLoss(0.5), losses.TripletMarginLoss(0.5, distance=LpDistance(power=2)))
+    ]
+    torch.testing.assert_close(*both)
+    torch.testing.assert_close(*(torch.autograd.grad(loss, x)[0] for loss in both))
+    assert both[0] > 0

@@ -201,3 +201,42 @@ def test_held_out_classes_are_whole():
     assert sorted([*train.tolist(), *held.tolist()]) == list(range(40))
     with pytest.raises(BadInput):
         split_classes(labels, 0.0)
+
+
+def test_a_head_takes_features_to_a_power_and_sees_a_share():
+    x, _ = noisy()
+    rooted = make_head(HeadSpec("linear", 24, 8, power=0.5), x)
+    by_hand = make_head(HeadSpec("linear", 24, 8), np.sign(x) * np.sqrt(np.abs(x)))
+    inputs = torch.from_numpy(x)
+    torch.testing.assert_close(rooted(inputs), by_hand(inputs.sign() * inputs.abs().sqrt()))
+    half, other = (make_head(HeadSpec("linear", 24, 8, share=0.5), x, seed=seed) for seed in (1, 2))
+    assert len(half.chosen) == 12
+    assert half.chosen.tolist() != other.chosen.tolist()
+    unseen = torch.ones(24, dtype=torch.bool)
+    unseen[half.chosen] = False
+    torch.testing.assert_close(half(inputs.masked_fill(unseen, 7.0)), half(inputs))
+    with pytest.raises(BadParameter, match="power"):
+        make_head(HeadSpec("linear", 24, 8, share=0.0), x)
+
+
+class Looking(LabelledRecipe):
+    """Keeps what it is told of the training items' embedding."""
+
+    def begin_epoch(self, epoch, embed):  # noqa: ARG002
+        self.seen = embed()
+
+
+def test_recipes_see_items_as_training_does_however_fast_the_network_changes():
+    rng = np.random.default_rng(0)
+    pictures, labels = rng.random((64, 1, 28, 28), dtype=np.float32) + 3, np.arange(64) % 8
+    recipe = Looking(labels, make_loss("binomial"), 4, 4)
+    made = Trainer(make_conv_net(8), pictures, recipe, Settings(epochs=1, evaluate_every=0))
+    stale = made.embed()
+    made.model.train()
+    with torch.no_grad():
+        training = torch.nn.functional.normalize(made.model(torch.from_numpy(pictures))).numpy()
+    momentum = made.model.blocks[1].momentum
+    made.fit()
+    assert (stale * training).sum(1).mean() < 0.9
+    assert (recipe.seen * training).sum(1).mean() > 0.99
+    assert made.model.blocks[1].momentum == momentum

@@ -8,13 +8,12 @@ dot product is eq. 1. Members are trained independently, in as many processes as
 
 from __future__ import annotations
 
-import copy
 import json
 import multiprocessing
 import os
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -27,69 +26,17 @@ from torch.nn import functional
 
 from foldwalk.core.errors import BadInput, BadParameter, MissingData, NotFitted
 from foldwalk.core.files import written_whole
-from foldwalk.core.types import Float32Array, IntArray
+from foldwalk.core.types import Float32Array
 from foldwalk.core.vectors import Vectors
 from foldwalk.descriptors.backbones.base import cores
 from foldwalk.evaluate.labels import check_labels
-from foldwalk.learn.edms.metaclasses import random_meta_classes
-from foldwalk.learn.edms.variants import make_row
-from foldwalk.learn.trainer.loop import Settings, Trainer
-from foldwalk.learn.trainer.models import Head, HeadSpec, make_head
-from foldwalk.learn.trainer.recipes import ProxyRecipe
+from foldwalk.learn.edms.learner import Learner, train_member
+from foldwalk.learn.trainer.loop import Settings
+from foldwalk.learn.trainer.models import Head, HeadSpec
+
+__all__ = ["JoinedHeads", "Learner", "MetaClassEnsemble"]
 
 FORMAT = "foldwalk ensemble 1"
-PAPER = Settings(epochs=10, learning_rate=1e-4, weight_decay=1e-5, schedule="step", every=3)
-
-
-@dataclass(frozen=True)
-class Learner:
-    """How one member learns: a row of table 2 on `meta_classes` groups of classes, a head on features."""
-
-    variant: str = "full"
-    meta_classes: int = 50
-    dim: int = 128
-    head: str = "linear"
-    init: str = "whiten"
-    shrinkage: float = 0.98
-    dropout: float = 0.0
-    batch: int = 128
-    alpha: float = 0.8
-    similarity: str = "paper"
-    scale: float | None = None
-    steps: int = 100
-    proxy_rate: float = 1e-3
-    settings: Settings = PAPER
-
-    def start(self, features: Float32Array, seed: int) -> Head:
-        """The head before training."""
-        spec = HeadSpec(self.head, features.shape[1], self.dim, dropout=self.dropout)  # type: ignore[arg-type]
-        return make_head(spec, features, self.init, self.shrinkage, seed)  # type: ignore[arg-type]
-
-    def trainer(self, head: Head, features: Float32Array, labels: IntArray, seed: int) -> Trainer:
-        """A trainer of one member that begins with `head`."""
-        groups = random_meta_classes(labels, min(self.meta_classes, len(np.unique(labels))), seed)
-        loss, proxies = make_row(
-            self.variant,
-            groups,
-            seed,
-            alpha=self.alpha,
-            variant=self.similarity,  # type: ignore[arg-type]
-            scale=self.scale,
-            steps=self.steps,
-            proxy_rate=self.proxy_rate,
-        )
-        recipe = ProxyRecipe(groups, loss, proxies, self.batch, seed)
-        return Trainer(head, features, recipe, replace(self.settings, seed=seed))
-
-
-def train_member(
-    learner: Learner, start: Head | None, features: Float32Array, labels: IntArray, seed: int, threads: int
-) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """One member from `start` or a random head: what it is, and its weights. Runs in its own process."""
-    torch.set_num_threads(threads)
-    head = learner.start(features, seed) if start is None else copy.deepcopy(start)
-    learner.trainer(head, features, labels, seed).fit()
-    return head.spec.as_dict(), head.state_dict()
 
 
 class JoinedHeads(nn.Module):
@@ -137,8 +84,7 @@ class MetaClassEnsemble:
         if len(codes) != len(x):
             raise BadInput(f"there are {len(codes)} labels for {len(x)} features; pass one per feature.")
         seeds = [self.seed + member for member in range(self.members)]
-        # A head that begins as a projection of the features begins alike in all members.
-        start = None if self.learner.init == "random" else self.learner.start(x, self.seed)
+        start = self.learner.start(x, self.seed) if self.learner.begins_alike else None
         if self.workers == 1:
             before = torch.get_num_threads()
             trained = [train_member(self.learner, start, x, codes, seed, before) for seed in seeds]

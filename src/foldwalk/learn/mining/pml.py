@@ -3,8 +3,8 @@
     miner = PoolMiner(pools)
     loss = loss_function(embeddings, item_ids, miner(embeddings, item_ids))
 
-Any loss that takes pairs or triplets works, also inside CrossBatchMemory. `TupleContrastiveLoss` is eq. 7;
-eq. 8, [m + |zr - z+|^2 - |zr - z-|^2]_+, is TripletMarginLoss with LpDistance(power=2). `PoolWeightReducer`
+Any loss that takes pairs or triplets works, also inside CrossBatchMemory. `TupleContrastiveLoss` is eq. 7,
+`TupleTripletLoss` eq. 8, which PML has as TripletMarginLoss with LpDistance(power=2). `PoolWeightReducer`
 multiplies what belongs to an anchor and a positive by their weight +W.
 """
 
@@ -16,11 +16,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from pytorch_metric_learning.distances import LpDistance
-from pytorch_metric_learning.losses import BaseMetricLossFunction
+from pytorch_metric_learning.losses import BaseMetricLossFunction, TripletMarginLoss
 from pytorch_metric_learning.miners import BaseMiner
 from pytorch_metric_learning.reducers import BaseReducer
 from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
 from torch import Tensor
+from torch.nn import functional
 
 from foldwalk.core.types import AnyArray, Int32Array
 from foldwalk.learn.mining.pools import Pools
@@ -99,6 +100,28 @@ class PoolWeightReducer(BaseReducer):  # type: ignore[misc]
 
     def element_reduction(self, losses: Tensor, *_: Any) -> Tensor:
         return losses.mean()
+
+
+class TupleTripletLoss(TripletMarginLoss):  # type: ignore[misc]
+    """[m + |zr - z+|^2 - |zr - z-|^2]_+ for each triplet (eq. 8).
+
+    PML's own computes all distances of a batch; a batch of tuples has a few that matter.
+    """
+
+    def compute_loss(
+        self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Tensor, ref_labels: Tensor
+    ) -> dict[str, Any]:
+        triplets = lmu.convert_to_triplets(indices_tuple, labels, ref_labels, t_per_anchor="all")
+        anchors, positives, negatives = triplets
+        if not len(anchors):
+            zero: dict[str, Any] = self.zero_losses()
+            return zero
+        unit = functional.normalize(embeddings)
+        others = unit if ref_emb is embeddings else functional.normalize(ref_emb)
+        near = (unit[anchors] - others[positives]).square().sum(1)
+        far = (unit[anchors] - others[negatives]).square().sum(1)
+        losses = torch.relu(self.margin + near - far)
+        return {"loss": {"losses": losses, "indices": triplets, "reduction_type": "triplet"}}
 
 
 class TupleContrastiveLoss(BaseMetricLossFunction):  # type: ignore[misc]

@@ -12,9 +12,8 @@ from foldwalk.core.errors import BadInput
 from foldwalk.core.types import Float32Array, Int32Array
 from foldwalk.core.vectors import Vectors
 from foldwalk.evaluate.labels import check_labels
+from foldwalk.learn.mining.cosines import listed_cosines
 from foldwalk.learn.mining.pools import Pools
-
-CELLS_AT_ONCE = 2**24
 
 
 @dataclass(frozen=True)
@@ -83,10 +82,6 @@ def _same_label(pools: Pools, ids: Int32Array, codes: npt.NDArray[Any] | None) -
 
 
 def _mean_cosine(pools: Pools, ids: Int32Array, unit: Float32Array) -> float:
-    total, count = 0.0, int((ids >= 0).sum())
-    step = max(1, CELLS_AT_ONCE // max(1, ids.shape[1] * unit.shape[1]))
-    for start in range(0, len(ids), step):
-        some = ids[start : start + step]
-        cosines = np.einsum("awd,ad->aw", unit[some], unit[pools.anchors[start : start + step]])
-        total += float(cosines[some >= 0].sum(dtype=np.float64))
-    return total / count if count else 0.0
+    count = int((ids >= 0).sum())
+    total = listed_cosines(unit, pools.anchors, ids).sum(dtype=np.float64)
+    return float(total) / count if count else 0.0

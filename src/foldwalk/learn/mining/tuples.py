@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from foldwalk.core.types import Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
+from foldwalk.learn.mining.cosines import listed_cosines
 from foldwalk.learn.mining.pools import Pools
-from foldwalk.learn.mining.report import CELLS_AT_ONCE
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,16 +29,11 @@ class Tuples:
 def hardest_negatives(pools: Pools, embedding: npt.ArrayLike, count: int = 10) -> Pools:
     """The pools with only the `count` negatives nearest to each anchor in the current embedding (n, d)."""
     unit = Vectors.check(embedding, "embedding").unit().values
-    ids = np.full((len(pools), min(count, pools.negatives.shape[1])), -1, np.int32)
-    values = np.zeros(ids.shape, np.float32)
-    step = max(1, CELLS_AT_ONCE // max(1, pools.negatives.shape[1] * unit.shape[1]))
-    for start in range(0, len(pools), step):
-        rows = slice(start, start + step)
-        some = pools.negatives[rows]
-        cosines = np.einsum("awd,ad->aw", unit[some], unit[pools.anchors[rows]])
-        order = np.argsort(np.where(some >= 0, -cosines, np.inf), axis=1, kind="stable")[:, : ids.shape[1]]
-        ids[rows] = np.take_along_axis(some, order, axis=1)
-        values[rows] = np.where(ids[rows] >= 0, np.take_along_axis(cosines, order, axis=1), 0)
+    cosines = listed_cosines(unit, pools.anchors, pools.negatives)
+    hardest_first = np.argsort(np.where(pools.negatives >= 0, -cosines, np.inf), axis=1, kind="stable")
+    order = hardest_first[:, : min(count, cosines.shape[1])]
+    ids = np.take_along_axis(pools.negatives, order, axis=1)
+    values = np.take_along_axis(cosines, order, axis=1)
     return replace(pools, negatives=ids, negative_similarities=values)
 
 

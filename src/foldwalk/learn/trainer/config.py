@@ -22,8 +22,8 @@ class Section(BaseModel):
 
 class Data(Section):
     """Names of data sets. Without `test`, half of the groups of classes (an alphabet of Omniglot, the text
-    before "/") are tested on. `held_out` is the share of training classes to test on instead, to choose
-    parameters by."""
+    before "/") are tested on. `held_out` is the share of training classes, or of such groups, to test on
+    instead, to choose parameters by."""
 
     train: str = "cub_first100"
     test: str = "cub_last100"
@@ -33,13 +33,16 @@ class Data(Section):
 class Model(Section):
     """linear, mlp: a head on frozen features; last_blocks: of effnet_lite0; conv: a small network.
 
-    `size` and `fit` are how last_blocks sees pictures, `views` how many of each it trains on: the picture,
-    its mirror image, then cuts at random."""
+    `power` is what a head takes features to first, `share` how many of them it sees. `size` and `fit` are how
+    last_blocks sees pictures, `views` how many of each it trains on: the picture, its mirror image, then cuts
+    at random."""
 
     kind: Literal["linear", "mlp", "last_blocks", "conv"] = "linear"
     dim: int = Field(128, ge=1, le=4096)
     hidden: int = Field(512, ge=1, le=8192)
     dropout: float = Field(0.0, ge=0, lt=1)
+    power: float = Field(1.0, gt=0, le=2)
+    share: float = Field(1.0, gt=0, le=1)
     init: Literal["whiten", "random"] = "whiten"
     shrinkage: float = Field(0.98, ge=0, le=1)
     first_block: int = Field(11, ge=1, le=15)
@@ -80,7 +83,10 @@ class Mom(Section):
 
 
 class Edms(Section):
+    """`loss`, if named, takes the variant's place."""
+
     variant: str = "full"
+    loss: str = ""
     meta_classes: int = Field(50, ge=2)
     members: int = Field(1, ge=1)
     workers: int = Field(1, ge=1)

@@ -15,8 +15,6 @@ from foldwalk.core.seeds import generator
 from foldwalk.core.types import AnyArray, IntArray
 from foldwalk.learn.cgml import GraphConsistencyLoss
 from foldwalk.learn.edms.ensemble import Learner, MetaClassEnsemble
-from foldwalk.learn.edms.metaclasses import random_meta_classes
-from foldwalk.learn.edms.variants import make_row
 from foldwalk.learn.mining import ManifoldMiner
 from foldwalk.learn.trainer.config import Config, Method, Model
 from foldwalk.learn.trainer.evaluation import evaluate_embedding, split_classes
@@ -26,7 +24,7 @@ from foldwalk.learn.trainer.logs import Log
 from foldwalk.learn.trainer.loop import Settings, Trainer
 from foldwalk.learn.trainer.loss_names import make_loss
 from foldwalk.learn.trainer.models import Head, HeadSpec, make_conv_net, make_head
-from foldwalk.learn.trainer.recipes import LabelledRecipe, MinedRecipe, ProxyRecipe, Recipe
+from foldwalk.learn.trainer.recipes import LabelledRecipe, MinedRecipe, Recipe
 
 PLAIN_AND_MIRRORED = 2  # views of a picture to test on
 
@@ -72,11 +70,13 @@ def split(config: Config, root: Path | None = None) -> tuple[Inputs, Inputs]:
     train, names = load_inputs(config.data.train, config.model, root, config.model.views)
     if config.data.test:
         test = None if config.data.held_out else load_inputs(config.data.test, config.model, root)[0]
+        groups = names
     else:
+        groups = np.array([str(name).partition("/")[0] for name in names])
         inside, outside = split_groups(names)
-        test, train = train.rows(outside), train.rows(inside)
+        test, train, groups = train.rows(outside), train.rows(inside), groups[inside]
     if config.data.held_out:
-        inside, outside = split_classes(train.labels, config.data.held_out)
+        inside, outside = split_classes(groups, config.data.held_out)
         test, train = train.rows(outside), train.rows(inside)
     assert test is not None
     codes = np.unique(train.labels, return_inverse=True)[1].astype(np.int64)
@@ -98,7 +98,7 @@ def make_model(config: Config, train: Inputs) -> nn.Module:
     if m.kind == "conv":
         return make_conv_net(m.dim, seed)
     kind = "linear" if m.kind == "last_blocks" else m.kind
-    spec = HeadSpec(kind, train.features.shape[1], m.dim, m.hidden, m.dropout)
+    spec = HeadSpec(kind, train.features.shape[1], m.dim, m.hidden, m.dropout, m.power, m.share)
     head: Head = make_head(spec, train.features, m.init, m.shrinkage, seed)
     return LastBlocks(lite0(), m.first_block, head) if m.kind == "last_blocks" else head
 
@@ -115,19 +115,7 @@ def make_recipe(method: Method, config: Config, train: Inputs) -> Recipe:
             **c.model_dump(exclude={"miner"}),
         )
     if method == "edms":
-        e = config.edms
-        groups = random_meta_classes(train.labels, e.meta_classes, seed)
-        loss, proxies = make_row(
-            e.variant,
-            groups,
-            seed,
-            alpha=e.alpha,
-            variant=e.similarity,
-            scale=e.scale,
-            steps=e.steps,
-            proxy_rate=e.proxy_rate,
-        )
-        return ProxyRecipe(groups, loss, proxies, e.batch, seed)
+        return _learner(config).recipe(train.labels, seed)
     p = config.cgml if method == "cgml" else config.pml
     base = make_loss(p.loss, p.options, int(train.labels.max()) + 1, config.model.dim)
     if method == "cgml":
@@ -175,16 +163,7 @@ def _run_ensemble(
     e, m = config.edms, config.model
     if m.kind not in ("linear", "mlp"):
         raise BadParameter("an ensemble is one of heads: set model.kind to linear or mlp.")
-    learner = Learner(
-        dim=m.dim,
-        head=m.kind,
-        init=m.init,
-        shrinkage=m.shrinkage,
-        dropout=m.dropout,
-        settings=replace(Settings(**config.training.model_dump()), evaluate_every=0),
-        **e.model_dump(exclude={"members", "workers"}),
-    )
-    ensemble = MetaClassEnsemble(e.members, learner, seed=config.training.seed, workers=e.workers)
+    ensemble = MetaClassEnsemble(e.members, _learner(config), seed=config.training.seed, workers=e.workers)
     ensemble.fit(train.features, train.labels)
     history = []
     for members in range(1, e.members + 1):
@@ -198,3 +177,18 @@ def _run_ensemble(
         with Log(target, history):
             pass
     return Trained(ensemble.module(), history)
+
+
+def _learner(config: Config) -> Learner:
+    m = config.model
+    return Learner(
+        dim=m.dim,
+        head=m.kind,
+        init=m.init,
+        shrinkage=m.shrinkage,
+        dropout=m.dropout,
+        power=m.power,
+        share=m.share,
+        settings=replace(Settings(**config.training.model_dump()), evaluate_every=0),
+        **config.edms.model_dump(exclude={"members", "workers"}),
+    )

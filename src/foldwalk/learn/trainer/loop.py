@@ -20,8 +20,10 @@ from foldwalk.learn.trainer.evaluation import evaluate_embedding
 from foldwalk.learn.trainer.logs import Log
 from foldwalk.learn.trainer.models import seeded
 from foldwalk.learn.trainer.recipes import Recipe
+from foldwalk.learn.trainer.statistics import settle_statistics
 
 FORMAT = 1
+SETTLE_ITEMS = 256  # in a batch for statistics, evenly spread over the training items
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,7 @@ class Trainer:
     def _run_epoch(self) -> dict[str, float]:
         number = self.epoch + 1
         with seeded(self.settings.seed, f"epoch {number}"):
-            self.recipe.begin_epoch(number, self.embed)
+            self.recipe.begin_epoch(number, self.embed_for_recipe)
             rate = float(self.optimiser.param_groups[0]["lr"])
             losses = [self.step(items) for items in self.recipe.batches(number)]
         self.schedule.step()
@@ -156,6 +158,13 @@ class Trainer:
             for start in range(0, len(source), batch)
         ]
         return np.asarray(torch.cat(parts).numpy(), dtype=np.float32)
+
+    def embed_for_recipe(self) -> Float32Array:
+        """Unit vectors of the training items as the next batch will see them."""
+        apart = max(1, len(self.inputs) // SETTLE_ITEMS)
+        batches = (_batch(self.inputs, np.arange(i, len(self.inputs), apart)) for i in range(min(4, apart)))
+        settle_statistics(self.model, batches)
+        return self.embed()
 
     def evaluate(self) -> dict[str, float]:
         """R@K and MAP@R on the test set, NMI and F1 if asked for; nothing without a test set."""

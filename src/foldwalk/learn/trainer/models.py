@@ -26,20 +26,33 @@ Init = Literal["whiten", "random"]
 
 @dataclass(frozen=True)
 class HeadSpec:
-    """`kind` linear, or mlp with one layer of `hidden` units; `dropout` of the input's numbers."""
+    """`kind` linear, or mlp with one layer of `hidden` units; `dropout` of the input's numbers.
+
+    Features are taken to `power` first, their signs kept: 0.5, a root, makes a few large ones count less.
+    `share` of them are seen, a random choice by the seed: heads of an ensemble differ more.
+    """
 
     kind: Literal["linear", "mlp"] = "linear"
     inputs: int = 1280
     dim: int = 128
     hidden: int = 512
     dropout: float = 0.0
+    power: float = 1.0
+    share: float = 1.0
+
+    @property
+    def seen(self) -> int:
+        """How many of the features the head sees."""
+        return max(1, round(self.share * self.inputs))
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
 
 class Head(nn.Module):
-    """Scales features to length one, then projects them."""
+    """Takes features to a power, scales them to length one, then projects them."""
+
+    chosen: Tensor | None
 
     def __init__(self, spec: HeadSpec) -> None:
         super().__init__()
@@ -47,17 +60,25 @@ class Head(nn.Module):
             raise BadParameter(f"a head is linear or mlp, not {spec.kind!r}.")
         if min(spec.inputs, spec.dim, spec.hidden) < 1 or not 0 <= spec.dropout < 1:
             raise BadParameter("a head needs sizes of at least 1 and a dropout from 0 to below 1.")
+        if spec.power <= 0 or not 0 < spec.share <= 1:
+            raise BadParameter("a head needs a power above 0 and a share above 0, up to 1.")
         self.spec = spec
+        self.register_buffer("chosen", torch.arange(spec.seen) if spec.share < 1 else None)
         layers: list[nn.Module] = [nn.Dropout(spec.dropout)]
         if spec.kind == "mlp":
-            layers += [nn.Linear(spec.inputs, spec.hidden), nn.ReLU(), nn.Linear(spec.hidden, spec.dim)]
+            layers += [nn.Linear(spec.seen, spec.hidden), nn.ReLU(), nn.Linear(spec.hidden, spec.dim)]
         else:
-            layers.append(nn.Linear(spec.inputs, spec.dim))
+            layers.append(nn.Linear(spec.seen, spec.dim))
         self.layers = nn.Sequential(*layers)
 
     def forward(self, features: Tensor) -> Tensor:
-        projected: Tensor = self.layers(functional.normalize(features))
+        projected: Tensor = self.layers(functional.normalize(self.look(features)))
         return projected
+
+    def look(self, features: Tensor) -> Tensor:
+        """The features this head sees, each to the power."""
+        own = features if self.chosen is None else features[:, self.chosen]
+        return own if self.spec.power == 1 else own.sign() * own.abs().pow(self.spec.power)
 
 
 def make_head(
@@ -69,17 +90,19 @@ def make_head(
     """
     with seeded(seed, "head"):
         head = Head(spec)
+    if head.chosen is not None:
+        some = generator(seed, "features of a head").choice(spec.inputs, spec.seen, replace=False)
+        head.chosen.copy_(torch.from_numpy(np.sort(some)))
     if init == "random":
         return head
     if init != "whiten" or spec.kind != "linear":
         raise BadParameter(f"a {spec.kind} head cannot begin with {init!r}; choose random.")
-    if shrinkage >= 1 and spec.dim < spec.inputs:
+    if shrinkage >= 1 and spec.dim < spec.seen:
         raise BadParameter("a shrinkage of 1 leaves no axes to choose from: keep it below 1.")
-    if spec.dim > spec.inputs:
-        raise BadParameter(
-            f"whitening gives at most {spec.inputs} dimensions, but {spec.dim} were asked for."
-        )
-    mean, projection = PcaWhitening(spec.dim, shrinkage).fit(features)._fitted()
+    if spec.dim > spec.seen:
+        raise BadParameter(f"whitening gives at most {spec.seen} dimensions, but {spec.dim} were asked for.")
+    seen = head.look(torch.from_numpy(np.asarray(features, dtype=np.float32))).numpy()
+    mean, projection = PcaWhitening(spec.dim, shrinkage).fit(seen)._fitted()
     linear = head.layers[-1]
     assert isinstance(linear, nn.Linear)
     # Columns of a common size: otherwise the rate would mean another thing for every data set.

@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from pytorch_metric_learning.distances import LpDistance
-from pytorch_metric_learning.losses import TripletMarginLoss
 from torch import Tensor, nn
 
 from foldwalk.core.errors import BadParameter
@@ -21,7 +19,7 @@ from foldwalk.core.types import Float32Array, IntArray
 from foldwalk.learn.cgml.halves import HalvesSampler
 from foldwalk.learn.edms.proxies import HardProxies
 from foldwalk.learn.mining import ManifoldMiner, Pools, Tuples, draw_tuples, hardest_negatives
-from foldwalk.learn.mining.pml import PoolWeightReducer, TupleContrastiveLoss
+from foldwalk.learn.mining.pml import PoolWeightReducer, TupleContrastiveLoss, TupleTripletLoss
 from foldwalk.learn.mining.pools import ARRAYS
 
 Embed = Callable[[], Float32Array]
@@ -139,7 +137,7 @@ class MinedRecipe(Recipe):
         if self.kind == "contrastive":
             self.module = TupleContrastiveLoss(self.margin, reducer=reducer)
         else:
-            self.module = TripletMarginLoss(self.margin, distance=LpDistance(power=2), reducer=reducer)
+            self.module = TupleTripletLoss(self.margin, reducer=reducer)
 
     def begin_epoch(self, epoch: int, embed: Embed) -> None:
         if self.iterate and epoch > 1 and (epoch - 1) % self.iterate == 0:

@@ -124,6 +124,8 @@ def test_ctrl_c_during_a_measurement_ends_everything_quietly(tmp_path: Path, sec
         stdout=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # Whoever runs the tests in the background ignores Ctrl-C, and so would what they start.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     time.sleep(seconds)
     os.killpg(process.pid, signal.SIGINT)  # a terminal's Ctrl-C reaches the whole group

@@ -144,8 +144,8 @@ def every_method() -> str:
     return (
         f"{rows(head, lines)}\nThe graph itself (50 neighbours): {graphs}. "
         f"Plain numpy k-reciprocal: {numpy_k}.\n\n"
-        f"Growth above 1.3, more than is wanted: {steep or 'none'}. At 10,000 items these take about a third\n"
-        "of a second at most; likely what they walk on then fits the caches, and at 100,000 it does not.\n"
+        f"Growth above 1.3, more than is wanted: {steep or 'none'}. At 10,000 items these take about a\n"
+        "third of a second at most; likely their rows then fit the caches, and at 100,000 they do not.\n"
     )
 
 

@@ -6,6 +6,7 @@ itself in several forms, it could be mixed up by processes that compile at the s
 
 from foldwalk.walk.conjugate import columns_per_block, solve_dense, solve_diffusion
 from foldwalk.walk.eigen import largest_eigenpairs
+from foldwalk.walk.numbered import NumberedSystem
 from foldwalk.walk.overlap import InvertedList
 from foldwalk.walk.push import push_diffusion
 from foldwalk.walk.rows import multiply_capped, power_series, scale_rows, top_of_sparse_rows
@@ -13,6 +14,7 @@ from foldwalk.walk.select import top_of_dense_rows
 
 __all__ = [
     "InvertedList",
+    "NumberedSystem",
     "columns_per_block",
     "largest_eigenpairs",
     "multiply_capped",

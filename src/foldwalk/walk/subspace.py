@@ -15,7 +15,8 @@ from scipy import linalg, sparse
 
 from foldwalk.core.seeds import generator
 from foldwalk.core.types import Float32Array
-from foldwalk.walk.conjugate import columns_per_block, solve_diffusion
+from foldwalk.walk.conjugate import columns_per_block
+from foldwalk.walk.numbered import NumberedSystem
 
 DENSE_UP_TO = 1000
 SOLVER_STEPS = 20
@@ -35,11 +36,11 @@ def leading_eigenpairs(
         values, vectors = linalg.eigh(matrix.toarray().astype(np.float64), check_finite=False)
         return _leading(values, vectors, count)
     block = generator(seed, "range finder").normal(size=(n, count + count // 10 + 10)).astype(np.float32)
-    width = columns_per_block(n)
+    width, system = columns_per_block(n), NumberedSystem(matrix)
     for _ in range(passes):
         for first in range(0, block.shape[1], width):
             part = slice(first, first + width)
-            block[:, part] = solve_diffusion(matrix, block[:, part], alpha, max_iterations=SOLVER_STEPS)
+            block[:, part] = system.solve(block[:, part], alpha, max_iterations=SOLVER_STEPS)
         block = linalg.qr(block, mode="economic", overwrite_a=True, check_finite=False)[0]
     small = block.T @ (matrix @ block)
     values, turn = linalg.eigh((small + small.T) / 2, check_finite=False)

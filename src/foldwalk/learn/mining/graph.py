@@ -11,7 +11,7 @@ from foldwalk.core.seeds import generator
 from foldwalk.core.types import Float64Array, IntArray
 from foldwalk.graph import cosine_power, degrees, knn_affinity, normalise
 from foldwalk.rerank.order import Reached
-from foldwalk.walk import columns_per_block, solve_diffusion
+from foldwalk.walk import NumberedSystem, columns_per_block
 
 
 def mutual_graph(neighbors: Neighbors, k: int, gamma: float = 3.0) -> Graph:
@@ -28,7 +28,7 @@ def manifold_neighbors(
     Similarities are columns of (1 - alpha)(I - alpha D^-1/2 A D^-1/2)^-1 (eq. 3 and 4), found by conjugate
     gradients for many anchors at once. What the walk did not reach is no neighbour: rows may end in -1.
     """
-    transition = normalise(graph, "symmetric").matrix
+    system = NumberedSystem(normalise(graph, "symmetric").matrix)
     blocks = []
     size = columns_per_block(len(graph))
     with task("manifold neighbours", len(anchors)) as advance:
@@ -36,7 +36,7 @@ def manifold_neighbors(
             own = anchors[start : start + size]
             restart = np.zeros((len(graph), len(own)), np.float32)
             restart[own, np.arange(len(own))] = 1 - alpha
-            similar = solve_diffusion(transition, restart, alpha, tolerance, steps)
+            similar = system.solve(restart, alpha, tolerance, steps)
             blocks.append(Reached.from_dense(np.ascontiguousarray(similar.T), k, len(graph), own))
             advance(len(own))
     found = (

@@ -31,6 +31,7 @@ from foldwalk.rerank.diffusion.solve import ranked_by_diffusion
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params, neighborhood
 from foldwalk.rerank.registry import register
+from foldwalk.walk import NumberedSystem
 
 
 class DFSParams(Params):
@@ -51,9 +52,12 @@ class DFS(Reranker):
     Parameters: ClassVar[type[Params]] = DFSParams
 
     def _prepare(self) -> None:
+        self.system = NumberedSystem(self._transitions())
+
+    def _transitions(self) -> sparse.csr_array:
         neighbors = self.neighbors(self.params.k - 1)
         graph = knn_affinity(neighbors, self._affinity(neighbors), "mutual")
-        self.transitions = normalise(graph, "symmetric").matrix
+        return normalise(graph, "symmetric").matrix
 
     def _walk_new(self, queries: Vectors, top: int) -> Reached:
         found = self.search(queries, self.params.k_query)
@@ -67,7 +71,7 @@ class DFS(Reranker):
         return cosine_power(neighbors, self.params.gamma)
 
     def _diffuse(self, starts: sparse.csr_array, top: int, own: IntArray | None) -> Reached:
-        return ranked_by_diffusion(self.transitions, starts, self.params, top, self.candidates, own)
+        return ranked_by_diffusion(self.system, starts, self.params, top, self.candidates, own)
 
     def rerank(self, queries: npt.ArrayLike, gallery: npt.ArrayLike, top: int = 100) -> Ranking:
         """The query stays outside the graph: the same as `fit(gallery)` and `rank(queries)`."""

@@ -56,14 +56,14 @@ class FSR(DFS):
     Parameters = FSRParams
 
     def _prepare(self) -> None:
-        super()._prepare()
-        component = connected_components(self.transitions, directed=False)[1]
+        transitions = self._transitions()
+        component = connected_components(transitions, directed=False)[1]
         self.order = np.argsort(component, kind="stable")
         self.ends = np.cumsum(np.bincount(component))
         with task("eigenvectors", len(self.order)) as advance:
             factors = []
             for members in np.split(self.order, self.ends[:-1]):
-                factors.append(self._factor(self.transitions[members][:, members]))
+                factors.append(self._factor(transitions[members][:, members]))
                 advance(len(members))
         self.factors = factors
 

@@ -29,6 +29,7 @@ from foldwalk.rerank.diffusion.solve import ranked_by_diffusion
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params, neighborhood
 from foldwalk.rerank.registry import register
+from foldwalk.walk import NumberedSystem
 
 CLOSED_FORM_LIMIT = 10_000
 
@@ -61,7 +62,7 @@ class ManifoldRanking(Reranker):
             )
         neighbors = self.neighbors(self.params.k)
         graph = knn_affinity(neighbors, self._affinity(neighbors, graph_edges=True), self.params.links)
-        self.transitions = normalise(graph, "symmetric").matrix
+        self.system = NumberedSystem(normalise(graph, "symmetric").matrix)
         self.reach = reach(neighbors)
 
     def _walk_new(self, queries: Vectors, top: int) -> Reached:
@@ -70,12 +71,12 @@ class ManifoldRanking(Reranker):
         affinity = self._affinity(found)
         affinity[:, self.params.k_query :] = 0
         starts = as_rows(found, affinity, self.candidates)
-        return ranked_by_diffusion(self.transitions, starts, self.params, top, self.candidates, None)
+        return ranked_by_diffusion(self.system, starts, self.params, top, self.candidates, None)
 
     def _walk_rows(self, rows: IntArray, top: int) -> Reached:
         own = Neighbors(rows[:, None].astype(np.int32), np.ones((len(rows), 1), np.float32))
         starts = as_rows(own, own.similarities, len(self.vectors))
-        return ranked_by_diffusion(self.transitions, starts, self.params, top, self.candidates, rows)
+        return ranked_by_diffusion(self.system, starts, self.params, top, self.candidates, rows)
 
     def _affinity(self, neighbors: Neighbors, graph_edges: bool = False) -> Float32Array:
         if self.params.kernel == "cosine":

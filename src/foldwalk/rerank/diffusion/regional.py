@@ -38,7 +38,7 @@ from foldwalk.graph import as_rows, cosine_power
 from foldwalk.neighbors import prepare
 from foldwalk.rerank.diffusion.dfs import DFS, DFSParams
 from foldwalk.rerank.order import Reached, merge
-from foldwalk.walk import columns_per_block, solve_diffusion
+from foldwalk.walk import columns_per_block
 from foldwalk.walk.select import top_of_dense_rows
 
 POOLINGS = ("gmp", "sum")
@@ -115,7 +115,7 @@ class RegionalDFS:
         """The scores of the pictures, (queries, pictures)."""
         p = self.dfs.params
         right = np.ascontiguousarray(starts.toarray().T, dtype=np.float32)
-        diffused = solve_diffusion(self.dfs.transitions, right, p.alpha, p.tolerance, p.max_iterations)
+        diffused = self.dfs.system.solve(right, p.alpha, p.tolerance, p.max_iterations)
         return np.ascontiguousarray((self.pool @ np.maximum(diffused, 0)).T, dtype=np.float32)
 
     def _most_similar(self, vectors: Vectors, owner_of: IntArray, queries: IntArray) -> Neighbors:

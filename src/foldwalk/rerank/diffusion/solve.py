@@ -10,11 +10,11 @@ from scipy import sparse
 from foldwalk.core.progress import task
 from foldwalk.core.types import IntArray
 from foldwalk.rerank.order import Reached
-from foldwalk.walk import columns_per_block, solve_dense, solve_diffusion
+from foldwalk.walk import NumberedSystem, columns_per_block, solve_dense
 
 
 def ranked_by_diffusion(
-    transitions: sparse.csr_array,
+    system: NumberedSystem,
     starts: sparse.csr_array,
     params: Any,
     top: int,
@@ -33,11 +33,9 @@ def ranked_by_diffusion(
             part = starts[first : first + block]
             right = np.ascontiguousarray(part.toarray().T, dtype=np.float32)
             if getattr(params, "solver", "cg") == "closed":
-                scores = solve_dense(transitions, right, params.alpha)
+                scores = solve_dense(system.matrix, right, params.alpha)
             else:
-                scores = solve_diffusion(
-                    transitions, right, params.alpha, params.tolerance, params.max_iterations
-                )
+                scores = system.solve(right, params.alpha, params.tolerance, params.max_iterations)
             left_out = None if own is None else own[first : first + block]
             rows = np.ascontiguousarray(scores.T)
             reached.append(Reached.from_dense(rows, top, candidates, left_out))

@@ -12,10 +12,14 @@ the similarity is crossed, from the surroundings of each to the other:
 
     score(p, g) = 1 / (2 |M|)  sum over m of M(p) of s(m, g)  +  sum over m of M(g) of s(m, p),
 
-divided here by s(p, p), which is the same for all. The mean over M goes into the rows: with X_p the mean of
-R_m over M(p), the score is (X_p . R_g + R_p . X_g) / 2, one product of sparse rows through an inverted
-list. Nothing is cut off, the form is exact. The paper gives plain distances as the other choice of s; rank
-lists are what the authors report.
+divided here by s(p, p), which is the same for all. In matrices, with R of all items as rows, N marking each
+item and its q nearest, T its t nearest, and |M| = T N 1,
+
+    first sum    T N R R'  / |M(p)|        second sum    R (T N R)'  =  R R' N' T'  / |M(g)|,
+
+of which only the rows of the queries are ever computed, factor by factor: an inverted list each of R, N and T
+is all that is kept. Nothing is cut off, the form is exact. The paper gives plain distances as the other
+choice of s; rank lists are what the authors report.
 
 An unseen query has a list and expanded neighbours of its own but no place in anybody else's.
 """
@@ -26,15 +30,17 @@ import numpy as np
 from scipy import sparse
 
 from foldwalk.core.neighbors import Neighbors
-from foldwalk.core.types import IntArray
+from foldwalk.core.progress import task
+from foldwalk.core.types import Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.graph import as_rows
 from foldwalk.rerank.base import Reranker
-from foldwalk.rerank.context.compare import compare_rows
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params, neighborhood
 from foldwalk.rerank.registry import register
 from foldwalk.walk import InvertedList
+
+BLOCK = 1024
 
 
 class ECNParams(Params):
@@ -52,23 +58,23 @@ class ECN(Reranker):
     Parameters = ECNParams
 
     def _prepare(self) -> None:
-        self.nearest = self.neighbors(self._width)
-        itself = sparse.eye_array(len(self.vectors), format="csr", dtype=np.float32)
-        self.lists = sparse.csr_array(self._rank_lists(self.nearest) + self.params.k * itself)
-        itself_and_near = _choice(self.nearest, self.params.q, len(self.vectors)) + itself
-        self.members = itself_and_near.sum(axis=1)
-        self.summed = sparse.csr_array(itself_and_near @ self.lists)
-        self.around = self._surroundings(self.nearest)
-        # Turned around one by one and put below each other: quicker than side by side and turned around.
-        turned = [rows[: self.candidates].T.tocsr() for rows in (self.lists, self.around)]
-        self.inverted = InvertedList(sparse.vstack(turned, format="csr").T)
+        n, nearest = len(self.vectors), self.neighbors(self._width)
+        itself = sparse.eye_array(n, format="csr", dtype=np.float32)
+        self.lists = sparse.csr_array(self._rank_lists(nearest) + self.params.k * itself)
+        self.near = sparse.csr_array(_choice(nearest, self.params.q, n) + itself)
+        self.expanded = _choice(nearest, self.params.t, n)
+        self.sizes = self._sizes(self.expanded)
+        self.holders = InvertedList(self.lists)
+        self.near_to = InvertedList(self.near)
+        self.expanded_by = InvertedList(self.expanded)
 
     def _walk_new(self, queries: Vectors, top: int) -> Reached:
         found = self.search(queries, self._width)
-        return self._cross(self._rank_lists(found), self._surroundings(found), None, top)
+        expanded = _choice(found, self.params.t, len(self.vectors))
+        return self._cross(self._rank_lists(found), expanded, None, top)
 
     def _walk_rows(self, rows: IntArray, top: int) -> Reached:
-        return self._cross(self.lists[rows], self.around[rows], rows, top)
+        return self._cross(self.lists[rows], self.expanded[rows], rows, top)
 
     @property
     def _width(self) -> int:
@@ -79,24 +85,35 @@ class ECN(Reranker):
         weights = np.maximum(self.params.k - 1 - np.arange(found.k), 0).astype(np.float32)
         return as_rows(found, np.broadcast_to(weights, found.ids.shape), len(self.vectors))
 
-    def _surroundings(self, found: Neighbors) -> sparse.csr_array:
-        """X: the mean rank list over the expanded neighbours, each of the t with its q summed up before."""
-        chosen = _choice(found, self.params.t, len(self.vectors))
-        around = sparse.csr_array(chosen @ self.summed)
-        sizes = np.maximum(chosen @ self.members, np.float32(1))
-        around.data /= np.repeat(sizes, np.diff(around.indptr))
-        return around
+    def _sizes(self, expanded: sparse.csr_array) -> Float32Array:
+        """|M|, at least one."""
+        members = np.diff(self.near.indptr).astype(np.float32)
+        return np.maximum(expanded @ members, np.float32(1))
 
     def _cross(
-        self, lists: sparse.csr_array, around: sparse.csr_array, own: IntArray | None, top: int
+        self, lists: sparse.csr_array, expanded: sparse.csr_array, own: IntArray | None, top: int
     ) -> Reached:
-        """Surroundings against lists and lists against surroundings."""
-        k = self.params.k
-        crossed = sparse.hstack([around, lists], format="csr") / np.float32(k * (k + 1) * (2 * k + 1) / 3)
-        return compare_rows(self.inverted, crossed, "product", top, self.candidates, own)
+        """Surroundings against lists and lists against surroundings, in blocks of queries."""
+        k, count = self.params.k, lists.shape[0]
+        alike_to_itself = np.float32(k * (k + 1) * (2 * k + 1) / 6)
+        reached = []
+        with task("comparing neighbourhoods", count) as advance:
+            for first in range(0, count, BLOCK):
+                part = slice(first, min(first + BLOCK, count))
+                here = sparse.csr_array(expanded[part])
+                there = self.holders.overlap(sparse.csr_array(here @ self.near @ self.lists), "product")
+                there.data /= np.repeat(self._sizes(here), np.diff(there.indptr))
+                back = self.holders.overlap(sparse.csr_array(lists[part]), "product")
+                back = self.expanded_by.overlap(self.near_to.overlap(back, "product"), "product")
+                back.data /= self.sizes[back.indices]
+                crossed = sparse.csr_array(there + back) / (2 * alike_to_itself)
+                left_out = None if own is None else own[part]
+                reached.append(Reached.from_sparse(crossed, top, self.candidates, left_out))
+                advance(here.shape[0])
+        return Reached.join(reached)
 
 
 def _choice(found: Neighbors, first: int, columns: int) -> sparse.csr_array:
-    """Ones at the first so many neighbours; its products with rows sum these up."""
+    """Ones at the first so many neighbours."""
     near = found.first(min(first, found.k))
     return as_rows(near, np.ones(near.ids.shape, np.float32), columns)

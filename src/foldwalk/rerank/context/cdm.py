@@ -109,19 +109,16 @@ class CDM(Reranker):
         items = self.vectors.values[: self.candidates]
         present = np.flatnonzero(items.any(axis=1)) if cosine else np.arange(len(items))
         width = min(top + SPARE + 1, len(present))
-        reachable, scale = items[present], self.delta[present]
+        reachable = items if len(present) == len(items) else items[present]
+        squared_scale = self.delta[present] ** 2
         lengths = np.einsum("ij,ij->i", reachable, reachable)
         block = max(256, BLOCK_BYTES // (4 * max(len(present), 1)))
         reached = []
         with task("contextual distances", len(queries)) as advance:
             for first in range(0, len(queries), block):
                 part = queries.values[first : first + block]
-                own_length = np.einsum("ij,ij->i", part, part)[:, None]
-                products = part @ reachable.T
-                squared = np.maximum(own_length + lengths - 2 * products, 0)
-                if cosine:
-                    squared[products <= 0] = np.inf
-                best = top_of_dense_rows(-squared * scale**2, width)[0]
+                closeness = self._closeness(part, reachable, lengths, squared_scale)
+                best = top_of_dense_rows(closeness, width)[0]
                 ids = present[best].astype(np.int32)
                 if cosine:
                     ids[~part.any(axis=1)] = -1
@@ -129,6 +126,21 @@ class CDM(Reranker):
                 reached.append(self._score(part, ids, left_out, top))
                 advance(len(part))
         return Reached.join(reached)
+
+    def _closeness(
+        self, part: Float32Array, items: Float32Array, lengths: Float32Array, squared_scale: Float32Array
+    ) -> Float32Array:
+        """-(d delta)^2, in the place of the products."""
+        closeness = part @ items.T
+        away = closeness <= 0
+        closeness *= 2
+        closeness -= np.einsum("ij,ij->i", part, part)[:, None]
+        closeness -= lengths
+        np.minimum(closeness, 0, out=closeness)
+        closeness *= squared_scale
+        if self.params.metric == "cosine":
+            np.copyto(closeness, np.float32(-np.inf), where=away)
+        return closeness
 
     def _score(self, part: Float32Array, ids: AnyArray, own: IntArray | None, top: int) -> Reached:
         """1 / (1 + d delta) of the chosen items, from distances summed in the one order all stages share."""

@@ -31,14 +31,14 @@ from numba import njit, prange
 from pydantic import Field
 
 from foldwalk.core.neighbors import Neighbors
-from foldwalk.core.types import BoolArray, Float32Array, Int32Array, IntArray, Scalar
+from foldwalk.core.types import Float32Array, Int32Array, IntArray, Scalar
 from foldwalk.core.vectors import Vectors
 from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params, neighborhood
 from foldwalk.rerank.registry import register
 
-CHUNKS = 128
+CHUNKS = 32
 
 
 class EGTParams(Params):
@@ -99,13 +99,18 @@ class EGT(Reranker):
 
 @njit()
 def _offer(
-    ids: Int32Array, similarities: Float32Array, answered: BoolArray, best: Float32Array, queue: Scalar
+    ids: Int32Array,
+    similarities: Float32Array,
+    row: Scalar,
+    seen_by: Int32Array,
+    best: Float32Array,
+    queue: Scalar,
 ) -> None:
     """Put items that are not answered yet into the queue, when this edge is better than what it knew."""
     for place in range(ids.shape[0]):
         item = ids[place]
-        if item >= 0 and not answered[item] and similarities[place] > best[item]:
-            best[item] = similarities[place]
+        if item >= 0 and (seen_by[item] != row or similarities[place] > best[item]):
+            seen_by[item], best[item] = row, similarities[place]
             heappush(queue, (-similarities[place], item))
 
 
@@ -121,33 +126,39 @@ def _algorithm_1(
     most: int,
     out: Int32Array,
 ) -> None:
-    """Entries of the queue that a better edge has made stale are skipped when they come up."""
+    """What is answered is known by an infinite `best`, which no edge betters.
+
+    Entries of the queue that a better edge has made stale are skipped when they come up.
+    """
     count, items = found_ids.shape[0], ids.shape[0]
     for chunk in prange(CHUNKS):
-        for row in range(chunk * count // CHUNKS, (chunk + 1) * count // CHUNKS):
-            answered = np.zeros(items, np.bool_)
-            best = np.full(items, -np.inf, np.float32)
+        begin, end = chunk * count // CHUNKS, (chunk + 1) * count // CHUNKS
+        if begin == end:
+            continue
+        seen_by, best = np.full(items, -1, np.int32), np.empty(items, np.float32)
+        visited = np.empty(items, np.int32)
+        queue = [(np.float32(0), np.int32(0))]
+        for row in range(begin, end):
             if own[row] >= 0:
-                answered[own[row]] = True
-            queue = [(np.float32(0), np.int32(0))]
+                seen_by[own[row]], best[own[row]] = row, np.inf
             queue.clear()
-            _offer(found_ids[row], found_similarities[row], answered, best, queue)
-            visited = np.empty(items, np.int32)
+            _offer(found_ids[row], found_similarities[row], row, seen_by, best, queue)
             first, last, size = 0, 0, 0
             while queue and size < most:
                 exploiting = True
                 while queue and exploiting and size < most:
                     item = heappop(queue)[1]
-                    if not answered[item]:
-                        answered[item] = True
+                    if best[item] < np.inf:
+                        best[item] = np.inf
                         visited[last] = item
                         last += 1
                         if item < candidates:
                             out[row, size] = item
                             size += 1
-                    while queue and answered[queue[0][1]]:
+                    while queue and best[queue[0][1]] == np.inf:
                         heappop(queue)
                     exploiting = len(queue) > 0 and -queue[0][0] > threshold
                 for place in range(first, last):
-                    _offer(ids[visited[place]], similarities[visited[place]], answered, best, queue)
+                    node = visited[place]
+                    _offer(ids[node], similarities[node], row, seen_by, best, queue)
                 first = last

@@ -14,10 +14,10 @@ import dense_cas
 from foldwalk import rerank
 from foldwalk.core import BadInput, Graph, Ranking
 from foldwalk.graph import normalise
-from foldwalk.rerank.diffusion.cas import method as cas_method
 from foldwalk.rerank.diffusion.cas.geodesic import divergence
 from foldwalk.rerank.diffusion.cas.similarity import conjugate_gradients, diffuse, iterate, lyapunov
 from foldwalk.rerank.diffusion.cas.smoothing import smooth_row
+from foldwalk.walk import numbered
 from foldwalk.walk.bidirectional import two_sided_steps
 from foldwalk.walk.overlap import ENTROPY
 from samples import clustered
@@ -302,7 +302,7 @@ def test_the_numbers_that_items_have_inside_do_not_matter(monkeypatch, tmp_path)
         return [method.rank(QUERIES, top=150), method.rank_self(top=100), joined]
 
     straight = answers(rerank.create("cas").fit(GALLERY))
-    monkeypatch.setattr(cas_method, "RENUMBER_ABOVE", 10)
+    monkeypatch.setattr(numbered, "NUMBER_ABOVE", 10)
     renumbered = rerank.create("cas").fit(GALLERY)
     assert (renumbered.numbering.order != np.arange(len(GALLERY))).any()
     rerank.save(renumbered, tmp_path / "fitted.npz")

@@ -14,6 +14,9 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import Int32Array
 from foldwalk.graph.build import as_rows
+from foldwalk.walk import numbered
+
+LINKS = 10  # neighbours of an item along which items are numbered
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +30,15 @@ class Numbering:
         return cls(np.arange(n, dtype=np.int32))
 
     @classmethod
+    def of(cls, neighbors: Neighbors) -> Numbering:
+        """Along the graph where there are many items, as given otherwise."""
+        many = len(neighbors) > numbered.NUMBER_ABOVE
+        return cls.along(neighbors) if many else cls.as_given(len(neighbors))
+
+    @classmethod
     def along(cls, neighbors: Neighbors) -> Numbering:
-        """By the reverse Cuthill-McKee algorithm."""
+        """By the reverse Cuthill-McKee algorithm, along the nearest few."""
+        neighbors = neighbors.first(min(neighbors.k, LINKS))
         links = as_rows(neighbors, np.ones_like(neighbors.similarities), len(neighbors))
         return cls(reverse_cuthill_mckee(links, symmetric_mode=False).astype(np.int32, copy=False))
 

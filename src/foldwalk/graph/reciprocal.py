@@ -12,17 +12,35 @@ from scipy import sparse
 
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import AnyArray, Float32Array, Float64Array, Int32Array, IntArray
-from foldwalk.graph.build import as_rows
 from foldwalk.walk.csr import parts
+from foldwalk.walk.rows import pack
 
 
 def reciprocal_sets(neighbors: Neighbors, k: int) -> sparse.csr_array:
     """R(i, k) as the rows of a sparse matrix of ones, i itself included; columns ascend."""
-    nearest = neighbors.first(min(k, neighbors.k))
-    forward = as_rows(nearest, np.ones_like(nearest.similarities), len(neighbors))
-    mutual = forward.multiply(forward.T.tocsr())
-    itself = sparse.eye_array(len(neighbors), format="csr", dtype=np.float32)
-    return sparse.csr_array(mutual + itself)
+    k = min(k, neighbors.k)
+    members = np.empty((len(neighbors), k + 1), np.int32)
+    sizes = np.zeros(len(neighbors), np.int64)
+    _mutual(neighbors.ids, k, members, sizes)
+    return pack(members, np.ones(members.shape, np.float32), sizes, len(neighbors))
+
+
+@njit(cache=True, parallel=True)
+def _mutual(ids: Int32Array, k: int, members: Int32Array, sizes: IntArray) -> None:
+    for row in prange(ids.shape[0]):
+        size = 1
+        members[row, 0] = row
+        for place in range(k):
+            other = ids[row, place]
+            if other < 0:
+                break
+            for back in range(k):
+                if ids[other, back] == row:
+                    members[row, size] = other
+                    size += 1
+                    break
+        members[row, :size].sort()
+        sizes[row] = size
 
 
 def radius(neighbors: Neighbors, k: int) -> Float32Array:
@@ -73,9 +91,7 @@ def expand_sets(sets: sparse.csr_array, halves: sparse.csr_array) -> sparse.csr_
     np.cumsum(sizes, out=indptr[1:])
     members = np.empty(indptr[-1], np.int32)
     _expand(*parts(sets)[:2], *parts(halves)[:2], sizes, indptr, members, True)
-    result = sparse.csr_array((np.ones(len(members), np.float32), members, indptr), shape=sets.shape)
-    result.sort_indices()
-    return result
+    return sparse.csr_array((np.ones(len(members), np.float32), members, indptr), shape=sets.shape)
 
 
 @njit(cache=True, parallel=True)
@@ -96,30 +112,31 @@ def _expand(
         first, last = chunk * count // chunks, (chunk + 1) * count // chunks
         if first == last:
             continue
-        in_set = np.full(items, -1, np.int64)
-        in_union = np.full(items, -1, np.int64)
+        # 2 row + 1 for members of the set, 2 row for what is in the union only
+        mark = np.full(items, -1, np.int64)
         for row in range(first, last):
-            size = 0
+            begin_row, size = out_indptr[row], 0
             for place in range(s_indptr[row], s_indptr[row + 1]):
                 member = s_members[place]
-                in_set[member] = row
-                in_union[member] = row
+                mark[member] = 2 * row + 1
                 if write:
-                    out[out_indptr[row] + size] = member
+                    out[begin_row + size] = member
                 size += 1
             for place in range(s_indptr[row], s_indptr[row + 1]):
                 member = s_members[place]
                 begin, end = h_indptr[member], h_indptr[member + 1]
                 common = 0
                 for h in range(begin, end):
-                    if in_set[h_members[h]] == row:
-                        common += 1
-                if 3 * common > 2 * (end - begin):
+                    common += mark[h_members[h]] == 2 * row + 1
+                if 3 * common > 2 * (end - begin) and common < end - begin:
                     for h in range(begin, end):
                         other = h_members[h]
-                        if in_union[other] != row:
-                            in_union[other] = row
+                        if mark[other] < 2 * row:
+                            mark[other] = 2 * row
                             if write:
-                                out[out_indptr[row] + size] = other
+                                out[begin_row + size] = other
                             size += 1
-            sizes[row] = size
+            if write:
+                out[begin_row : begin_row + size].sort()
+            else:
+                sizes[row] = size

@@ -7,7 +7,7 @@ itself in several forms, it could be mixed up by processes that compile at the s
 from foldwalk.walk.conjugate import columns_per_block, solve_dense, solve_diffusion
 from foldwalk.walk.eigen import largest_eigenpairs
 from foldwalk.walk.numbered import NumberedSystem
-from foldwalk.walk.overlap import InvertedList
+from foldwalk.walk.overlap import InvertedList, multiply
 from foldwalk.walk.push import push_diffusion
 from foldwalk.walk.rows import multiply_capped, power_series, scale_rows, top_of_sparse_rows
 from foldwalk.walk.select import top_of_dense_rows
@@ -17,6 +17,7 @@ __all__ = [
     "NumberedSystem",
     "columns_per_block",
     "largest_eigenpairs",
+    "multiply",
     "multiply_capped",
     "power_series",
     "push_diffusion",

@@ -129,28 +129,39 @@ def _accumulate(
                 out_values[place] = sums[out_ids[place]]
 
 
-class InvertedList:
-    """Item rows turned around: for each column the items that hold it. Built once, asked many times."""
+def multiply(left: sparse.csr_array, right: sparse.csr_array) -> sparse.csr_array:
+    """left @ right with nothing cut off; the columns of a row stand in no order."""
+    return _combined(left, parts(right), right.shape[1], _CODES["product"])
 
-    def __init__(self, rows: sparse.csr_array) -> None:
-        turned = rows.T.tocsr()
-        self.items = int(rows.shape[0])
-        self.indptr, self.holders, self.data = parts(turned)
+
+def _combined(
+    left: sparse.csr_array, right: tuple[AnyArray, AnyArray, AnyArray], columns: int, code: int
+) -> sparse.csr_array:
+    count, left_parts = left.shape[0], parts(left)
+    sizes = np.zeros(count, np.int64)
+    _count(*left_parts[:2], *right[:2], columns, sizes)
+    indptr = np.zeros(count + 1, np.int64)
+    np.cumsum(sizes, out=indptr[1:])
+    ids, values = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.float32)
+    _accumulate(*left_parts, *right, columns, code, ENTROPY, indptr, ids, values)
+    return sparse.csr_array((values, ids, indptr), shape=(count, columns))
+
+
+class InvertedList:
+    """Item rows turned around: for each column the items that hold it. Built once, asked many times.
+
+    `order`, if given, says which item each row belongs to.
+    """
+
+    def __init__(self, rows: sparse.csr_array, order: Int32Array | None = None) -> None:
+        self.items, self.order = int(rows.shape[0]), order
+        self.holders = parts(rows.T.tocsr())
 
     def overlap(self, queries: sparse.csr_array, measure: Measure) -> sparse.csr_array:
         """(q, items): the measure for every item that shares a column with the query (columns unsorted)."""
         if measure not in _CODES:
             raise BadInput(f"measure must be one of {', '.join(_CODES)}, but it is {measure!r}.")
-        count = queries.shape[0]
-        sizes = np.zeros(count, np.int64)
-        _count(*parts(queries)[:2], self.indptr, self.holders, self.items, sizes)
-        indptr = np.zeros(count + 1, np.int64)
-        np.cumsum(sizes, out=indptr[1:])
-        ids = np.empty(indptr[-1], np.int32)
-        values = np.empty(indptr[-1], np.float32)
-        _accumulate(
-            *parts(queries),
-            self.indptr, self.holders, self.data,
-            self.items, _CODES[measure], ENTROPY, indptr, ids, values,
-        )  # fmt: skip
-        return sparse.csr_array((values, ids, indptr), shape=(count, self.items))
+        found = _combined(queries, self.holders, self.items, _CODES[measure])
+        if self.order is not None:
+            found.indices = self.order[found.indices]
+        return found

@@ -15,7 +15,7 @@ from foldwalk.walk.csr import parts
 from foldwalk.walk.select import offer
 
 CHUNKS = 128
-BLOCK_BYTES = 256 * 2**20
+BLOCK_BYTES = 32 * 2**20
 
 
 @njit()

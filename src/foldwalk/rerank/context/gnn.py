@@ -24,6 +24,8 @@ row.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from pydantic import Field
 from scipy import sparse
@@ -32,7 +34,7 @@ from foldwalk.core.errors import BadInput
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import AnyArray, IntArray
 from foldwalk.core.vectors import Vectors
-from foldwalk.graph import as_rows, cosine_power, radius
+from foldwalk.graph import Numbering, as_rows, cosine_power, radius
 from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.context.compare import compare_rows
 from foldwalk.rerank.order import Reached
@@ -66,7 +68,7 @@ class GNN(Reranker):
             raise BadInput(
                 f"gnn: dense=True holds rows of n entries and is refused above {DENSE_LIMIT} items; use keep."
             )
-        neighbors = self.neighbors(self._width)
+        neighbors = self._numbered(self.neighbors(self._width))
         marks = sparse.csr_array(self._marks(neighbors) + sparse.eye_array(n, dtype=np.float32))
         self.first = sparse.csr_array(marks + marks.T)
         spread = self._layer(neighbors, self.first, self.first)
@@ -76,24 +78,34 @@ class GNN(Reranker):
 
     def _walk_new(self, queries: Vectors, top: int) -> Reached:
         found = self.search(queries, self._width)
+        found = replace(found, ids=self.numbering.renumber(found.ids))
         mutual = found.similarities >= self.radius[found.ids]
         spread = self._layer(found, self._marks(found, 1 + mutual), self.first)
         final = self._layer(found, 2 * spread, self.second)
         return compare_rows(self.lists, final, "product", top, self.candidates, None)
 
     def _walk_rows(self, rows: IntArray, top: int) -> Reached:
-        return compare_rows(self.lists, self.final[rows], "product", top, self.candidates, rows)
+        final = self.final[self.numbering.place[rows]]
+        return compare_rows(self.lists, final, "product", top, self.candidates, rows)
 
     def _state(self) -> dict[str, AnyArray]:
-        return flatten({"first": self.first, "second": self.second, "final": self.final})
+        rows = {"first": self.first, "second": self.second, "final": self.final}
+        return flatten({"order": self.numbering.order} | rows)
 
     def _restore(self, state: dict[str, AnyArray]) -> None:
-        self.first, self.second, self.final = unflatten(state).values()
-        self._look_up(self.neighbors(self._width))
+        parts = unflatten(state)
+        self.numbering = Numbering(parts["order"])
+        self.first, self.second, self.final = parts["first"], parts["second"], parts["final"]
+        self._look_up(self.numbering.neighbors(self.neighbors(self._width)))
+
+    def _numbered(self, neighbors: Neighbors) -> Neighbors:
+        """All rows are kept by places, which differ from the items' own numbers in a large gallery."""
+        self.numbering = Numbering.of(neighbors)
+        return self.numbering.neighbors(neighbors)
 
     def _look_up(self, neighbors: Neighbors) -> None:
         self.radius = radius(neighbors, self.params.k1 - 1)
-        self.lists = InvertedList(self.final[: self.candidates])
+        self.lists = InvertedList(self.final, self.numbering.order)
 
     @property
     def _width(self) -> int:

@@ -17,6 +17,8 @@ for mutuality by each item's distance to its own k1-th neighbour; it is nobody's
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from pydantic import Field
 from scipy import sparse
@@ -25,14 +27,14 @@ from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.progress import task
 from foldwalk.core.types import Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
-from foldwalk.graph import as_rows, expand_sets, radius, reciprocal_sets
+from foldwalk.graph import Numbering, as_rows, expand_sets, radius, reciprocal_sets
 from foldwalk.neighbors.similarity import pair_similarities
 from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.fusion import distance_from_similarity, fuse, row_maximum
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params, neighborhood
 from foldwalk.rerank.registry import register
-from foldwalk.walk import InvertedList
+from foldwalk.walk import InvertedList, multiply
 from foldwalk.walk.csr import parts
 
 BLOCK = 2048
@@ -53,27 +55,32 @@ class KReciprocal(Reranker):
     Parameters = KReciprocalParams
 
     def _prepare(self) -> None:
-        neighbors = self.neighbors(max(self.params.k1, self.params.k2 - 1))
+        given = self.neighbors(max(self.params.k1, self.params.k2 - 1))
+        self.scale = row_maximum(self.few, self.vectors, given)
+        # All rows are kept by places, which differ from the items' own numbers in a large gallery.
+        self.numbering = Numbering.of(given)
+        neighbors, order = self.numbering.neighbors(given), self.numbering.order
         self.halves = reciprocal_sets(neighbors, round(self.params.k1 / 2))
         members = expand_sets(reciprocal_sets(neighbors, self.params.k1), self.halves)
-        self.scale = row_maximum(self.few, self.vectors, neighbors)
-        self.encoding = self._encode(members, self.vectors, self.scale)
-        self.averaged = self._average(self.encoding, neighbors)
+        ordered = Vectors(self.vectors.values[order])
+        self.encoding = self._encode(members, ordered, self.scale[order])
+        self.averaged = self._average(neighbors)
         self.radius = radius(neighbors, self.params.k1)
-        self.lists = InvertedList(self.averaged[: self.candidates])
+        self.lists = InvertedList(self.averaged, order)
 
     def _walk_new(self, queries: Vectors, top: int) -> Reached:
         found = self.search(queries, max(self.params.k1, self.params.k2 - 1, 1))
         scale = row_maximum(self.few, queries, found)
+        found = replace(found, ids=self.numbering.renumber(found.ids))
         nearest = found.first(min(self.params.k1, found.k))
         mutual = (nearest.similarities >= self.radius[nearest.ids]).astype(np.float32)
         sets = as_rows(nearest, mutual, self.candidates)
         encoding = self._encode(expand_sets(sets, self.halves), queries, scale, own_share=1.0)
-        return self._compare(self._average(encoding, found), queries, scale, None, top)
+        return self._compare(self._average(found, encoding), queries, scale, None, top)
 
     def _walk_rows(self, rows: IntArray, top: int) -> Reached:
         queries = Vectors(self.vectors.values[rows])
-        return self._compare(self.averaged[rows], queries, self.scale[rows], rows, top)
+        return self._compare(self.averaged[self.numbering.place[rows]], queries, self.scale[rows], rows, top)
 
     def _encode(
         self, members: sparse.csr_array, queries: Vectors, scale: Float32Array, own_share: float = 0.0
@@ -85,7 +92,8 @@ class KReciprocal(Reranker):
         similarities = pair_similarities(
             queries.values,
             self.vectors.values,
-            *parts(members)[:2],
+            parts(members)[0],
+            self.numbering.order[members.indices],
             self.params.metric == "cosine",
         )
         rows = np.repeat(np.arange(len(queries)), np.diff(members.indptr))
@@ -94,15 +102,21 @@ class KReciprocal(Reranker):
         data = (weights / np.maximum(sums, 1e-12)[rows]).astype(np.float32)
         return sparse.csr_array((data, members.indices, members.indptr), shape=members.shape)
 
-    def _average(self, encoding: sparse.csr_array, neighbors: Neighbors) -> sparse.csr_array:
-        """Eq. 11: the mean of a row and the stored rows of its k2 - 1 nearest."""
+    def _average(self, neighbors: Neighbors, own: sparse.csr_array | None = None) -> sparse.csr_array:
+        """Eq. 11: the mean of a row and the stored rows of its k2 - 1 nearest.
+
+        `own` are the rows of unseen queries, which are not among the stored ones.
+        """
         around = neighbors.first(min(self.params.k2 - 1, neighbors.k))
-        if around.k == 0:
-            return encoding
         chosen = as_rows(around, np.ones(around.ids.shape, np.float32), self.encoding.shape[0])
-        summed = encoding + chosen @ self.encoding
         counts = 1 + np.diff(chosen.indptr)
-        return sparse.csr_array(sparse.diags_array((1 / counts).astype(np.float32)) @ summed)
+        if own is None:
+            itself = sparse.eye_array(len(around), format="csr", dtype=np.float32)
+            averaged = multiply(sparse.csr_array(chosen + itself), self.encoding)
+        else:
+            averaged = sparse.csr_array(own + multiply(chosen, self.encoding))
+        averaged.data /= np.repeat(counts, np.diff(averaged.indptr)).astype(np.float32)
+        return averaged
 
     def _compare(
         self, rows: sparse.csr_array, queries: Vectors, scale: Float32Array, own: IntArray | None, top: int

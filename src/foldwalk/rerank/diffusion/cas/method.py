@@ -58,7 +58,6 @@ from foldwalk.walk.rows import pack
 from foldwalk.walk.scratch import blank
 
 BLOCK = 1024
-RENUMBER_ABOVE = 20_000
 WIDEST = 1024  # more than the union of the clusters that eq. 16 averages ever holds
 
 
@@ -120,8 +119,8 @@ class CAS(Reranker):
 
     def _number(self, neighbors: Neighbors) -> Numbering:
         """All rows are kept by places, which differ from the items' own numbers in a large gallery."""
-        if self.along_graph and len(neighbors) > RENUMBER_ABOVE:
-            return Numbering.along(neighbors.first(min(self.params.trusted_k - 1, neighbors.k)))
+        if self.along_graph:
+            return Numbering.of(neighbors.first(min(self.params.trusted_k - 1, neighbors.k)))
         return Numbering.as_given(len(neighbors))
 
     def _cap(self) -> int:

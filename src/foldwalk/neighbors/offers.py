@@ -92,7 +92,7 @@ def _note(
         # Written whether it stays or not, which leaves no branch to guess.
         own_values[size], own_ids[size] = value, first + g * step
         size += np.uint64(value > floor)
-        least = min(least, value)
+        least = value if value < least else least
     if least < low:
         lowest[item] = least
         for g in range(count - 1, -1, -1):

@@ -93,9 +93,9 @@ def _fill(
     sample = np.sort(generator(0, "sample").permutation(n)[: max(n // SAMPLED, 1)])
     of_sample = vectors[sample]
     blocks = [slice(first, min(first + BLOCK, n)) for first in range(0, n, BLOCK)]
-    # So many of the sample as there are of `width` on average, and three standard deviations more.
+    # So many of the sample as there are of `width` on average, and two standard deviations more.
     share = width * len(sample) / n
-    rank = int(share + 3 * share**0.5 + 2)
+    rank = int(share + 2 * share**0.5 + 1.5)
     own = local()  # each thread multiplies into the same place again
 
     def products(rows: slice, others: Float32Array, columns: slice | IntArray) -> Float32Array:

@@ -32,9 +32,7 @@ class NumberedSystem:
         """As `solve_diffusion` does."""
         if self.order is None:
             return solve_diffusion(self.matrix, right_hand_sides, alpha, tolerance, max_iterations)
-        solved = solve_diffusion(
-            self.matrix, right_hand_sides[self.order], alpha, tolerance, max_iterations
-        )
+        solved = solve_diffusion(self.matrix, right_hand_sides[self.order], alpha, tolerance, max_iterations)
         answer = np.empty_like(solved)
         answer[self.order] = solved
         return answer

@@ -88,7 +88,7 @@ class ECN(Reranker):
     def _sizes(self, expanded: sparse.csr_array) -> Float32Array:
         """|M|, at least one."""
         members = np.diff(self.near.indptr).astype(np.float32)
-        return np.maximum(expanded @ members, np.float32(1))
+        return np.asarray(np.maximum(expanded @ members, np.float32(1)))
 
     def _cross(
         self, lists: sparse.csr_array, expanded: sparse.csr_array, own: IntArray | None, top: int

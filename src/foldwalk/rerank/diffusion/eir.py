@@ -18,8 +18,9 @@ is 1.1 higher on the reference set grocery, for what no row reaches follows by p
 chance there.
 
 The `keep` nearest of an item are never listed. Its walk visits few of them; whether a visited item is one of
-them, its similarity tells, compared with that of the `keep`-th. That radius is exact up to 20,000 items and
-comes from a sample beyond, so that the offline part grows with n, the k-NN graph aside.
+them, its similarity tells, compared with that of the `keep`-th. That radius is exact up to 5,000 items and
+comes from a sample of 2,000 beyond (at 6,000 and 10,000 items .99 of the first fifty stay the same, and mAP
+within .05), so that the offline part grows with n, the k-NN graph aside.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from foldwalk.core.progress import task
 from foldwalk.core.types import AnyArray, Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.graph import as_rows, cosine_power, knn_affinity, normalise
-from foldwalk.rerank.base import Reranker
+from foldwalk.rerank.base import SAMPLE, Reranker
 from foldwalk.rerank.diffusion.truncated import kth_of_rows, solve_truncated
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params, neighborhood
@@ -43,6 +44,7 @@ from foldwalk.walk.csr import parts
 from foldwalk.walk.rows import pack
 
 BLOCK = 1024
+EXACT_UP_TO = 5_000
 ROUNDING = np.float32(1e-6)
 
 
@@ -95,33 +97,32 @@ class EIR(Reranker):
 
     def _offline_rows(self, transitions: sparse.csr_array) -> sparse.csr_array:
         n = len(self.vectors)
-        width = min(self.params.keep, self.candidates)
+        width, size = min(self.params.keep, self.candidates), min(BLOCK, n)
+        ids, values = np.empty((size, width), np.int32), np.empty((size, width), np.float32)
+        scores = np.empty((size, len(self.sample)), np.float32)
+        every = 1 if n <= EXACT_UP_TO else max(1, scores.shape[1] // SAMPLE)
+        rank = max(1, round(width * len(range(0, scores.shape[1], every)) / n))
         blocks = []
         with task("offline diffusion", n) as advance:
             for first in range(0, n, BLOCK):
                 items = np.arange(first, min(first + BLOCK, n))
-                ids, values = (
-                    np.empty((len(items), width), np.int32),
-                    np.empty((len(items), width), np.float32),
-                )
-                sizes = np.zeros(len(items), np.int64)
-                scores = self._similarities(items)
-                rank = max(1, round(width * scores.shape[1] / n))
-                radius = kth_of_rows(scores, rank) - ROUNDING
+                rows, sizes = slice(0, len(items)), np.zeros(len(items), np.int64)
+                self._similarities(items, scores[rows])
+                radius = kth_of_rows(np.ascontiguousarray(scores[rows, ::every]), rank) - ROUNDING
                 solve_truncated(
                     *parts(transitions), self.vectors.values, self.params.metric == "cosine",
-                    items, scores, radius,
-                    self.params.alpha, self.params.tolerance, self.params.max_iterations, ids, values, sizes,
+                    items, scores[rows], radius,
+                    self.params.alpha, self.params.tolerance, self.params.max_iterations,
+                    ids[rows], values[rows], sizes,
                 )  # fmt: skip
-                blocks.append(pack(ids, values, sizes, n))
+                blocks.append(pack(ids[rows], values[rows], sizes, n))
                 advance(len(items))
         return sparse.csr_array(sparse.vstack(blocks, format="csr"))
 
-    def _similarities(self, items: IntArray) -> Float32Array:
+    def _similarities(self, items: IntArray, scores: Float32Array) -> None:
         """Of some items to all, or to a sample where they are too many."""
         own, others = self.vectors.values[items], self.sample.values
-        scores = own @ others.T
+        np.matmul(own, others.T, out=scores)
         if self.params.metric == "euclidean":
             squared = (own**2).sum(axis=1)[:, None] + (others**2).sum(axis=1) - 2 * scores
-            scores = 1 / (1 + np.sqrt(np.maximum(squared, 0)))
-        return scores
+            scores[:] = 1 / (1 + np.sqrt(np.maximum(squared, 0)))

@@ -80,8 +80,16 @@ def page(kept: dict[str, Any]) -> str:
     text = INTRODUCTION
     for key, title in FIGURES.items():
         text += f"## {title}\n\n{table(kept['rows'], key)}\n"
+    sets = ",".join(dict.fromkeys(row["dataset"] for row in kept["rows"]))
     commands = "\n".join(kept["commands"])
-    text += f"## How this was measured\n\n```console\n{commands}\n```\n\nThe last run:\n\n"
+    text += (
+        "## How this was measured\n\nOne command measures all of it again, an hour or two on two cores, and one "
+        "writes this page. Sets of more than a thousand items then have a thousand queries, drawn at random.\n\n"
+        f"```console\nfoldwalk bench --dataset {sets} --methods all --queries 1000 --report out/\n"
+        "python benchmarks/results_page.py out/results.json\n```\n\n"
+        f"The figures above come from these runs, part by part:\n\n```console\n{commands}\n```\n\n"
+        "The last run:\n\n"
+    )
     return text + "".join(f"- {name}: {value}\n" for name, value in kept["run"].items())
 
 

@@ -83,8 +83,9 @@ def page(kept: dict[str, Any]) -> str:
     sets = ",".join(dict.fromkeys(row["dataset"] for row in kept["rows"]))
     commands = "\n".join(kept["commands"])
     text += (
-        "## How this was measured\n\nOne command measures all of it again, an hour or two on two cores, and one "
-        "writes this page. Sets of more than a thousand items then have a thousand queries, drawn at random.\n\n"
+        "## How this was measured\n\nOne command measures all of it again, an hour or two on two cores, and "
+        "one writes this page. Sets of more than a thousand items then have a thousand queries, drawn at "
+        "random.\n\n"
         f"```console\nfoldwalk bench --dataset {sets} --methods all --queries 1000 --report out/\n"
         "python benchmarks/results_page.py out/results.json\n```\n\n"
         f"The figures above come from these runs, part by part:\n\n```console\n{commands}\n```\n\n"

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+from numba import njit, prange
 from pydantic import Field
 from scipy import sparse
 
@@ -29,14 +30,14 @@ from foldwalk.core.errors import BadInput
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.progress import task
 from foldwalk.core.ranking import Ranking
-from foldwalk.core.types import Int32Array, IntArray
+from foldwalk.core.types import Float32Array, Int32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.graph import as_rows
 from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params, neighborhood
 from foldwalk.rerank.registry import register
-from foldwalk.walk import multiply_capped
+from foldwalk.walk.rows import CHUNKS, pack
 
 BLOCK = 1024
 DENSE_LIMIT = 5_000
@@ -64,8 +65,7 @@ class KNNRerank(Reranker):
                 f"knn_rerank: dense=True holds n whole lists and is refused above {DENSE_LIMIT} items; "
                 f"use depth."
             )
-        itself = sparse.eye_array(n, format="csr", dtype=np.float32)
-        self.places = sparse.csr_array(self._inverse_places(self.neighbors(self._depth - 1), 2) + itself)
+        self.lists = self.neighbors(self._depth - 1)
 
     def _walk_new(self, queries: Vectors, top: int) -> Reached:
         return self._vote(self.search(queries, self._depth), None, top)
@@ -105,6 +105,45 @@ class KNNRerank(Reranker):
 
     def _votes(self, nearest: Int32Array) -> sparse.csr_array:
         """sum over i of w_i / R(N_i, d)."""
-        weights = np.broadcast_to((1 / np.arange(2, 2 + nearest.shape[1])).astype(np.float32), nearest.shape)
-        voters = as_rows(Neighbors(nearest, weights), weights, len(self.vectors))
-        return multiply_capped(voters, self.places, cap=self.params.k * self._depth)
+        n, most = len(self.vectors), nearest.shape[1] * (self.lists.k + 1)
+        ids = np.empty((len(nearest), min(most, n)), np.int32)
+        values, sizes = np.empty(ids.shape, np.float32), np.zeros(len(ids), np.int64)
+        _add_lists(self.lists.ids, nearest, n, ids, values, sizes)
+        return pack(ids, values, sizes, n)
+
+
+@njit(cache=True, parallel=True)
+def _add_lists(
+    lists: Int32Array,
+    voters: Int32Array,
+    items: int,
+    out_ids: Int32Array,
+    out_values: Float32Array,
+    sizes: IntArray,
+) -> None:
+    """The i-th voter, i from 0, gives 1 / (i + 2) to itself, and that over the place to others of its list."""
+    count = voters.shape[0]
+    for chunk in prange(CHUNKS):
+        first, last = chunk * count // CHUNKS, (chunk + 1) * count // CHUNKS
+        if first == last:
+            continue
+        votes, touched = np.zeros(items, np.float32), np.empty(out_ids.shape[1], np.int32)
+        for row in range(first, last):
+            size = 0
+            for i in range(voters.shape[1]):
+                voter, weight = voters[row, i], np.float32(1) / np.float32(i + 2)
+                if voter < 0:
+                    continue
+                for place in range(-1, lists.shape[1]):
+                    item = voter if place < 0 else lists[voter, place]
+                    if item < 0:
+                        break
+                    if votes[item] == 0:
+                        touched[size] = item
+                        size += 1
+                    votes[item] += weight * (np.float32(1) / np.float32(place + 2))
+            touched[:size].sort()
+            for t in range(size):
+                out_ids[row, t], out_values[row, t] = touched[t], votes[touched[t]]
+                votes[touched[t]] = 0
+            sizes[row] = size

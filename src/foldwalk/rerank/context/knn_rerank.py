@@ -121,7 +121,7 @@ def _add_lists(
     out_values: Float32Array,
     sizes: IntArray,
 ) -> None:
-    """The i-th voter, i from 0, gives 1 / (i + 2) to itself, and that over the place to others of its list."""
+    """The i-th voter, i from 0, gives 1 / (i + 2) to itself, and that over the place to others."""
     count = voters.shape[0]
     for chunk in prange(CHUNKS):
         first, last = chunk * count // CHUNKS, (chunk + 1) * count // CHUNKS

@@ -11,7 +11,7 @@ from scipy.spatial.distance import jensenshannon
 from walk_naive import some_rows
 
 from foldwalk.core import BadInput
-from foldwalk.walk import InvertedList, scale_rows
+from foldwalk.walk import InvertedList, multiply, scale_rows
 from foldwalk.walk.overlap import ENTROPY, binary_entropy
 
 
@@ -121,3 +121,17 @@ def test_refuses_an_unknown_measure():
         BadInput, match="measure must be one of product, minimum, jensen_shannon, but it is 'cosine'"
     ):
         InvertedList(some_rows(3, 3)).overlap(some_rows(3, 3), "cosine")
+
+
+def test_product_cuts_nothing_off():
+    left, right = some_rows(9, 40), some_rows(40, 23, seed=5)
+    found = multiply(left, right)
+    assert found.shape == (9, 23)
+    assert np.allclose(found.toarray(), left.toarray() @ right.toarray(), atol=1e-5)
+
+
+def test_rows_may_belong_to_other_items():
+    queries, items = some_rows(6, 30), some_rows(17, 30, seed=5)
+    order = np.random.default_rng(0).permutation(17).astype(np.int32)
+    found = InvertedList(items[order], order).overlap(queries, "minimum").toarray()
+    assert np.array_equal(found, InvertedList(items).overlap(queries, "minimum").toarray())

@@ -48,9 +48,10 @@ def main() -> None:
     before = measured_before(name, options.resume)["rows"]
     halves = [data, swapped(*data)] if options.both_halves else [data]
     method: Any = "cgml" if options.what == "head" else options.what.partition("_")[0]
-    for title, sections in WHAT[options.what]():
+    choices = dict(WHAT[options.what]())
+    rows |= {title: before[title] for title in choices if title in before}
+    for title, sections in choices.items():
         if options.match not in title:
-            rows |= {title: before[title]} if title in before else {}
             continue
         sections = sections | {"training": {"clustering": False} | sections.get("training", {})}
         config = configure(options.dataset, HELD_OUT, **sections)

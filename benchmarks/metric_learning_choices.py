@@ -94,8 +94,9 @@ def edms_conv() -> Choices:
 
 def cgml_conv() -> Choices:
     """A small network from nothing (Omniglot): the weight of the term for each loss."""
-    for title, sections in cgml():
-        yield title, _conv(sections)
+    for loss, weight in itertools.product(LOSSES, (0.0, 0.0002, 0.002, 0.02, 0.2)):
+        term = {"loss": loss, "options": LOSSES[loss], "weight": weight}
+        yield f"{loss}, weight {weight:g}", _conv({"cgml": term})
 
 
 def _conv(sections: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:

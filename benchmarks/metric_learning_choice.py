@@ -28,6 +28,7 @@ from metric_learning import (
 from metric_learning_choices import WHAT
 
 HELD_OUT = 0.5
+PLAIN = "features as they are"
 
 
 def swapped(train: Inputs, held: Inputs) -> tuple[Inputs, Inputs]:
@@ -43,14 +44,15 @@ def main() -> None:
     parser.set_defaults(seeds=1)
     options = parser.parse_args()
     _, data = begin(options, HELD_OUT)
-    rows: Rows = {"features as they are": plain(data, clustering=False)}
+    rows: Rows = {PLAIN: plain(data, clustering=False)}
     name = f"metric_learning_choice_{options.what}_{options.dataset}"
     before = measured_before(name, options.resume)["rows"]
     halves = [data, swapped(*data)] if options.both_halves else [data]
     method: Any = "cgml" if options.what == "head" else options.what.partition("_")[0]
-    for title, sections in WHAT[options.what]():
+    choices = dict(WHAT[options.what]())
+    rows |= {title: before[title] for title in choices if title in before}
+    for title, sections in choices.items():
         if options.match not in title:
-            rows |= {title: before[title]} if title in before else {}
             continue
         sections = sections | {"training": {"clustering": False} | sections.get("training", {})}
         config = configure(options.dataset, HELD_OUT, **sections)
@@ -62,7 +64,7 @@ def main() -> None:
             title,
             before.get(title),
         )
-        write(name, rows)
+        write(name, {known: rows[known] for known in (PLAIN, *choices) if known in rows})
 
 
 if __name__ == "__main__":

@@ -74,13 +74,36 @@ def edms_rate() -> Choices:
 
 
 def edms_conv() -> Choices:
-    """A small network from nothing (Omniglot): the logit scale and the affinity of the walk."""
-    for scale in (1000.0, 4000.0, 16000.0):
-        yield f"full, scale {scale:g}", _edms("full", scale=scale)
-    yield "full, author, scale 100", _edms("full", scale=100.0, similarity="author")
-    for scale in (400.0, 1600.0):
-        yield f"intrinsic_hard, scale {scale:g}", _edms("intrinsic_hard", scale=scale)
-    yield "intrinsic_hard, author, scale 100", _edms("intrinsic_hard", scale=100.0, similarity="author")
+    """A small network from nothing (Omniglot): the logit scale of each loss, and the other affinity."""
+    dots, intrinsic, contextual = (4.0, 16.0, 64.0), (100.0, 400.0, 1600.0), (250.0, 1000.0, 4000.0)
+    scales = {
+        "full": contextual,
+        "intrinsic_hard": intrinsic,
+        "walk": intrinsic,
+        "npair": dots,
+        "hard": dots,
+        "dreml": dots,
+    }
+    for variant, values in scales.items():
+        for scale in values:
+            model = {"dim": 25} if variant == "dreml" else {}  # as many as meta-classes
+            yield f"{variant}, scale {scale:g}", _conv(_edms(variant, scale=scale) | {"model": model})
+    author = _edms("full", scale=100.0, similarity="author")
+    yield "full, author, scale 100", _conv(author)
+
+
+def cgml_conv() -> Choices:
+    """A small network from nothing (Omniglot): the weight of the term for each loss."""
+    for title, sections in cgml():
+        yield title, _conv(sections)
+    # The best of these three weights is inside for the other losses; for triplet it is the smallest.
+    smaller = {"loss": "triplet", "options": LOSSES["triplet"], "weight": 0.0002}
+    yield "triplet, weight 0.0002", _conv({"cgml": smaller})
+
+
+def _conv(sections: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """With as many steps as the tables have: half of the data needs twice the epochs."""
+    return sections | {"training": {"epochs": 30}}
 
 
 def _edms(variant: str, **values: Any) -> dict[str, dict[str, Any]]:
@@ -123,6 +146,7 @@ WHAT = {
     "edms": edms,
     "edms_rate": edms_rate,
     "edms_conv": edms_conv,
+    "cgml_conv": cgml_conv,
     "mom": mom,
     "mom_pools": mom_pools,
     "mom_conv": mom_conv,

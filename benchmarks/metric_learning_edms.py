@@ -3,7 +3,8 @@
     python benchmarks/metric_learning_edms.py --root DATA            # the table
     python benchmarks/metric_learning_edms.py --root DATA --choose   # its rate, on held-out training classes
 
-On Omniglot, whose learners are small networks and no heads, one ensemble of all seeds' networks.
+On Omniglot, whose learners are small networks and no heads, one ensemble of all seeds' networks. Their logit
+scales are those of the heads: metric_learning_choice.py --what edms_conv chose the same.
 """
 
 from __future__ import annotations
@@ -39,8 +40,6 @@ from metric_learning_choice import HELD_OUT
 MEMBERS = 5
 META_CLASSES = 50  # the paper's best
 RATE = 1e-3  # --choose
-# Of the small networks, where it differs from that of heads: metric_learning_choice.py --what edms_conv
-NETWORKS: dict[str, dict[str, Any]] = {}
 DIM = 512  # as in the other tables; the paper's networks have 128
 
 
@@ -122,7 +121,7 @@ def _networks(variant: str, options: Any, data: Any) -> list[dict[str, list[floa
     train, test = data
     groups = min(META_CLASSES, len(np.unique(train.labels)))
     model = {"dim": groups} if variant == "dreml" else {}
-    edms = {"variant": variant, "meta_classes": groups} | NETWORKS.get(variant, {})
+    edms = {"variant": variant, "meta_classes": groups}
     config = configure(options.dataset, edms=edms, model=model)
     embedded: list[Any] = []
 

@@ -192,6 +192,20 @@ def test_views_are_the_picture_its_mirror_image_and_cuts(tmp_path, pictures, pic
     assert len(np.unique(flat, axis=0)) == 12
 
 
+def test_activations_are_those_of_the_file_however_its_path_is_written(monkeypatch, picture_files):
+    folder = picture_files[0].parent
+    absolute = activations(picture_files, 15, size=64, views=1)
+    monkeypatch.chdir(folder)
+    relative = activations([Path(path.name) for path in picture_files], 15, size=64, views=1)
+    assert relative.filename == absolute.filename
+    Image.new("RGB", (40, 30)).save(picture_files[0])
+    changed = activations(picture_files, 15, size=64, views=1)
+    assert not np.array_equal(changed[0], absolute[0])
+    np.testing.assert_array_equal(changed[1:], absolute[1:])
+    with pytest.raises(MissingData, match=r"none.png cannot be read"):
+        activations([folder / "none.png"], 15, size=64)
+
+
 def test_features_are_kept_beside_the_maps_of_whole_files_only(picture_files):
     maps = activations(picture_files, 15, size=64)
     first = pooled(maps, 15)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import os
+import time
 import warnings
 from collections.abc import Sequence
 from mmap import mmap
@@ -35,6 +36,7 @@ from foldwalk.descriptors.files import cache_folder
 BLOCKS = 16
 AT_ONCE = 32
 SHARE = (0.4, 1.0)  # of a picture's area that a random cut keeps
+DAY = 24 * 3600
 PURPOSE = "Training the last blocks of effnet_lite0"
 
 
@@ -171,6 +173,9 @@ def random_cut(picture: Image.Image, rng: np.random.Generator) -> Image.Image:
 
 
 def _compute(paths: Sequence[Path], backbone: OnnxBackbone, views: int, target: Path) -> None:
+    for left in target.parent.glob("activations-*.part-*.npy"):  # of a process that was killed
+        if time.time() - left.stat().st_mtime > DAY:
+            left.unlink(missing_ok=True)
     shape = backbone.maps([Image.new("RGB", (32, 32))]).shape[1:]
     part = target.with_suffix(f".part-{os.getpid()}.npy")
     rng = generator(0, "cuts of pictures")

@@ -57,12 +57,12 @@ def full_size_features(config: Config, root: Path | None) -> Float32Array:
     return np.asarray(found, dtype=np.float32)
 
 
-def distilled(config: Config, train: Inputs, targets: Float32Array, epochs: int) -> nn.Module:
-    """The model after `epochs` of this; its head begins as the whitening of the photographs' features."""
+def distilled(config: Config, train: Inputs, targets: Float32Array) -> LastBlocks:
+    """The model after this training; its head begins as the whitening of the photographs' features."""
     model = make_model(config, Inputs(train.inputs, train.labels, targets))
     assert isinstance(model, LastBlocks)
     with torch.no_grad():
         wanted = functional.normalize(model.head(torch.from_numpy(targets)))
-    settings = Settings(**config.training.model_dump() | {"epochs": epochs})
+    settings = Settings(**config.training.model_dump())
     Trainer(model, train.inputs, CosineRecipe(wanted, config.training.seed), settings).fit()
     return model

@@ -88,8 +88,7 @@ MOM: Sections = {
 ROWS: dict[str, tuple[Method, Sections]] = {
     "CGML (Binomial), the head alone": ("cgml", HEAD),
     "CGML (Binomial)": ("cgml", {}),
-    FIRST: ("cgml", {"training": {"epochs": 0}}),
-    f"{FIRST}, then CGML, 3 epochs": ("cgml", {}),
+    "CGML (Binomial), 6 epochs": ("cgml", {"training": {"epochs": 6}}),
     "MoM, without labels": ("mom", MOM),
     "EDMS (RW, P*)": ("edms", {"edms": {"batch": 64}}),
 }

@@ -98,7 +98,7 @@ def _ensembles(
 
 
 def train_ensembles(
-    learner: Learner, data: Any, seeds: int, clustering: bool
+    learner: Learner | list[Learner], data: Any, seeds: int, clustering: bool
 ) -> list[dict[str, list[float]]]:
     """Figures of each learner of each seed, and of each seed's ensemble."""
     train, test = data

@@ -54,7 +54,7 @@ def test_saved_as_one_file(tmp_path, ensemble):
     again = MetaClassEnsemble.load(path)
     x, _ = noisy(seed=1)
     np.testing.assert_array_equal(again.transform(x), ensemble.transform(x))
-    assert again.learner == ensemble.learner
+    assert again.learners == ensemble.learners
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(BadInput, match="not an ensemble"):
         MetaClassEnsemble.load(path)
@@ -73,6 +73,21 @@ def test_members_with_a_named_loss_see_a_share_of_the_features_each(tmp_path):
     assert not torch.equal(start.layers[-1].weight, made.heads[0].layers[-1].weight)
     other = MetaClassEnsemble(3, replace(learner, loss="triplet")).fit(x, labels)
     assert not np.allclose(other.transform(x), made.transform(x), atol=1e-3)
+
+
+def test_learners_of_several_kinds_take_turns(tmp_path):
+    x, labels = noisy()
+    plain = replace(QUICK, loss="binomial", meta_classes=12, per_class=4)
+    rooted = replace(plain, loss="multi_similarity", power=0.5, dim=4)
+    made = MetaClassEnsemble(3, [plain, rooted]).fit(x, labels)
+    assert [head.spec.dim for head in made.heads] == [6, 4, 6]
+    alone = MetaClassEnsemble(1, rooted, seed=1).fit(x, labels)
+    assert torch.equal(alone.heads[0].layers[-1].weight, made.heads[1].layers[-1].weight)
+    again = MetaClassEnsemble.load(made.save(tmp_path / "model.safetensors"))
+    assert again.learners == [plain, rooted, plain]
+    np.testing.assert_array_equal(again.transform(x), made.transform(x))
+    with pytest.raises(BadParameter, match="at least one learner"):
+        MetaClassEnsemble(2, [])
 
 
 def test_processes_give_the_same_members():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,8 @@ import pytest
 import torch
 from PIL import Image
 
+from foldwalk.cli.train import _show
+from foldwalk.cli.train import train as train_command
 from foldwalk.core import BadInput, MissingData, UnknownName
 from foldwalk.descriptors import backbone
 from foldwalk.learn.edms.ensemble import JoinedHeads
@@ -192,6 +195,36 @@ def test_views_are_the_picture_its_mirror_image_and_cuts(tmp_path, pictures, pic
     assert len(np.unique(flat, axis=0)) == 12
 
 
+def test_activations_are_those_of_the_file_however_its_path_is_written(monkeypatch, picture_files):
+    folder = picture_files[0].parent
+    absolute = activations(picture_files, 15, size=64, views=1)
+    monkeypatch.chdir(folder)
+    relative = activations([Path(path.name) for path in picture_files], 15, size=64, views=1)
+    assert relative.filename == absolute.filename
+    Image.new("RGB", (40, 30)).save(picture_files[0])
+    changed = activations(picture_files, 15, size=64, views=1)
+    assert not np.array_equal(changed[0], absolute[0])
+    np.testing.assert_array_equal(changed[1:], absolute[1:])
+
+
+def test_what_a_killed_process_left_behind_goes_after_a_day(picture_files):
+    activations(picture_files, 15, size=64, views=1)
+    cache = Path(activations(picture_files, 15, size=64, views=1).filename).parent
+    old, new = cache / "activations-0.part-1.npy", cache / "activations-0.part-2.npy"
+    for part in (old, new):
+        part.write_bytes(b"")
+    os.utime(old, (0, 0))
+    activations(picture_files[:2], 15, size=64, views=1)
+    assert new.is_file()
+    assert not old.exists()
+    new.unlink()
+
+
+def test_pictures_that_are_not_there_are_named(tmp_path):
+    with pytest.raises(MissingData, match=r"none.png cannot be read"):
+        activations([tmp_path / "none.png"], 15, size=64)
+
+
 def test_features_are_kept_beside_the_maps_of_whole_files_only(picture_files):
     maps = activations(picture_files, 15, size=64)
     first = pooled(maps, 15)
@@ -275,3 +308,29 @@ def test_the_command(features_root, tmp_path):
     assert {"log.csv", "checkpoint.pt", "model.onnx"} <= {path.name for path in out.iterdir()}
     with pytest.raises(UnknownName, match="mom, edms"):
         train("nonsense", "cub-pml", tmp_path)
+
+
+def test_the_command_lists_each_measured_epoch_once_within_80_columns(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    figures = dict.fromkeys(("R@1", "R@2", "R@4", "R@8", "MAP@R", "NMI", "F1"), 0.62345)
+    _show(
+        [
+            {"epoch": 0},
+            {"epoch": 1, "loss": 0.8, "rate": 3e-5},
+            {"epoch": 2, "loss": 0.7, "rate": 1.5e-5, **figures},
+        ]
+    )
+    shown = capsys.readouterr().out
+    assert shown.count("0.623") == 7
+    assert "…" not in shown
+
+
+def test_a_stopped_command_says_that_it_can_go_on(monkeypatch, tmp_path, capsys):
+    def stopped(*told):
+        (told[2] / "checkpoint.pt").write_bytes(b"")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("foldwalk.learn.trainer.job.run_job", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        train_command("cgml", tmp_path, config="cub-cgml-finetune")
+    assert "goes on after the last whole epoch" in capsys.readouterr().err

@@ -118,10 +118,22 @@ def test_broken_checkpoints_are_refused(tmp_path):
         trainer("cgml", tmp_path).fit()
 
 
+def test_a_checkpoint_of_other_settings_is_refused(tmp_path):
+    trainer("cgml", tmp_path / "step", epochs=1).fit()
+    assert len(trainer("cgml", tmp_path / "step", epochs=2).fit()) == 3
+    with pytest.raises(BadInput, match="its schedule was step, not constant; remove it"):
+        trainer("cgml", tmp_path / "step", schedule="constant").fit()
+    trainer("cgml", tmp_path / "cosine", epochs=1, schedule="cosine").fit()
+    with pytest.raises(BadInput, match="its epochs was 1, not 2"):
+        trainer("cgml", tmp_path / "cosine", epochs=2, schedule="cosine").fit()
+
+
 def test_what_a_loss_learns_is_trained_and_saved(tmp_path):
     x, labels = noisy()
     loss = make_loss("proxy_nca", None, 12, 8)
     before = loss.proxies.detach().clone()
+    assert torch.equal(before, make_loss("proxy_nca", None, 12, 8).proxies)
+    assert not torch.equal(before, make_loss("proxy_nca", None, 12, 8, seed=1).proxies)
     made = Trainer(
         make_head(HeadSpec("linear", 24, 8), x),
         x,
@@ -155,7 +167,9 @@ def test_small_network_takes_grey_pictures():
         net(torch.zeros(2, 3, 28, 28))
 
 
-@pytest.mark.parametrize("name", [*NAMED, "CircleLoss", "NormalizedSoftmaxLoss"])
+@pytest.mark.parametrize(
+    "name", [*NAMED, "CircleLoss", "NormalizedSoftmaxLoss", "SubCenterArcFaceLoss", "MarginLoss"]
+)
 def test_losses_by_name(name):
     x = torch.randn(24, 8, generator=torch.Generator().manual_seed(0), requires_grad=True)
     loss = make_loss(name, None, 6, 8)(x, torch.arange(24) % 6)

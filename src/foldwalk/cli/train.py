@@ -63,8 +63,13 @@ def train(
     chosen = read_config(config)
     given = {name: value for name, value in (("seed", seed), ("epochs", epochs)) if value is not None}
     chosen = chosen.model_copy(update={"training": chosen.training.model_copy(update=given)})
-    with reporting(for_terminal()):
-        trained = run_job(method, chosen, out, root)  # type: ignore[arg-type]
+    try:
+        with reporting(for_terminal()):
+            trained = run_job(method, chosen, out, root)  # type: ignore[arg-type]
+    except KeyboardInterrupt:
+        if (out / "checkpoint.pt").is_file():
+            remark("stopped; the same command goes on after the last whole epoch.")
+        raise
     if as_json:
         print_json({"method": method, "config": chosen.model_dump(), "history": trained.history})
         return
@@ -75,9 +80,14 @@ def train(
 def _show(history: list[dict[str, float]]) -> None:
     from rich.table import Table
 
-    names = list(dict.fromkeys(name for row in history for name in row))
+    # The rate is in log.csv: without it the table fits a terminal of 80 columns.
+    names = [name for name in dict.fromkeys(name for row in history for name in row) if name != "rate"]
     table = Table(*names)
     measured = [row for row in history if len(row) > 3] or history
-    for row in (measured[0], *(measured[1:-1] if len(measured) < 12 else []), measured[-1]):
-        table.add_row(*(f"{row[name]:.4g}" if name in row else "" for name in names))
+    for row in measured if len(measured) < 12 else (measured[0], measured[-1]):
+        table.add_row(*(_cell(name, row[name]) if name in row else "" for name in names))
     console().print(table)
+
+
+def _cell(name: str, value: float) -> str:
+    return f"{value:.0f}" if name == "epoch" else f"{value:.3f}"

@@ -55,6 +55,8 @@ class JoinedHeads(nn.Module):
 class MetaClassEnsemble:
     """`members` learners on random meta-classes; `weights` are w of eq. 1, all 1 by default.
 
+    `learner` is how each of them learns; several, for instance with losses of their own, take turns.
+
     >>> MetaClassEnsemble(5).fit(features, labels).transform(features).shape    # doctest: +SKIP
     (5864, 640)
     """
@@ -62,7 +64,7 @@ class MetaClassEnsemble:
     def __init__(
         self,
         members: int = 5,
-        learner: Learner | None = None,
+        learner: Learner | Sequence[Learner] | None = None,
         *,
         weights: Sequence[float] | None = None,
         seed: int = 0,
@@ -73,7 +75,10 @@ class MetaClassEnsemble:
         self.weights = [1.0] * members if weights is None else [float(w) for w in weights]
         if len(self.weights) != members or min(self.weights) < 0 or not any(self.weights):
             raise BadParameter(f"weights must be {members} numbers of 0 or more, not all 0.")
-        self.members, self.learner = members, learner or Learner()
+        given = [learner or Learner()] if isinstance(learner, Learner | None) else list(learner)
+        if not given:
+            raise BadParameter("an ensemble needs at least one learner.")
+        self.members, self.learners = members, [given[member % len(given)] for member in range(members)]
         self.seed, self.workers = seed, workers
         self.heads: list[Head] = []
 
@@ -83,18 +88,16 @@ class MetaClassEnsemble:
         codes = np.unique(check_labels(labels, "labels"), return_inverse=True)[1].astype(np.int64)
         if len(codes) != len(x):
             raise BadInput(f"there are {len(codes)} labels for {len(x)} features; pass one per feature.")
-        seeds = [self.seed + member for member in range(self.members)]
-        start = self.learner.start(x, self.seed) if self.learner.begins_alike else None
+        alike = {id(one): one.start(x, self.seed) for one in self.learners if one.begins_alike}
+        tasks = [(one, alike.get(id(one)), x, codes, self.seed + e) for e, one in enumerate(self.learners)]
         if self.workers == 1:
             before = torch.get_num_threads()
-            trained = [train_member(self.learner, start, x, codes, seed, before) for seed in seeds]
+            trained = [train_member(*task, before) for task in tasks]
         else:
             threads = max(1, cores() // self.workers)
             context = multiprocessing.get_context("spawn")
             with ProcessPoolExecutor(self.workers, mp_context=context) as pool:
-                jobs = [
-                    pool.submit(train_member, self.learner, start, x, codes, seed, threads) for seed in seeds
-                ]
+                jobs = [pool.submit(train_member, *task, threads) for task in tasks]
                 trained = [job.result() for job in jobs]
         self.heads = [_head(spec, weights) for spec, weights in trained]
         return self
@@ -124,7 +127,7 @@ class MetaClassEnsemble:
         states = [head.state_dict() for head in self.heads]
         tensors = {f"{e}.{n}": v.contiguous() for e, state in enumerate(states) for n, v in state.items()}
         facts = {"weights": self.weights, "seed": self.seed, "heads": [h.spec.as_dict() for h in self.heads]}
-        facts["learner"] = asdict(self.learner)
+        facts["learners"] = [asdict(learner) for learner in self.learners]
         with written_whole(target) as file:
             file.write(safetensors.torch.save(tensors, {"format": FORMAT, "facts": json.dumps(facts)}))
         return target
@@ -141,8 +144,9 @@ class MetaClassEnsemble:
                     raise ValueError("it has another format")
                 facts = json.loads(header["facts"])
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            learner = dict(facts["learner"], settings=Settings(**facts["learner"]["settings"]))
-            made = cls(len(facts["heads"]), Learner(**learner), weights=facts["weights"], seed=facts["seed"])
+            told = facts["learners"] if "learners" in facts else [facts["learner"]]
+            learners = [Learner(**one | {"settings": Settings(**one["settings"])}) for one in told]
+            made = cls(len(facts["heads"]), learners, weights=facts["weights"], seed=facts["seed"])
             for e, spec in enumerate(facts["heads"]):
                 own = {n.partition(".")[2]: v for n, v in tensors.items() if n.partition(".")[0] == str(e)}
                 made.heads.append(_head(spec, own))

@@ -75,10 +75,9 @@ class Learner:
         groups = random_meta_classes(labels, count, seed)
         if self.loss:
             classes = max(2, min(count, self.batch // self.per_class))
-            return LabelledRecipe(
-                groups, make_loss(self.loss, None, count, self.dim), classes, self.per_class, seed
-            )
-        loss, proxies = make_row(
+            loss = make_loss(self.loss, None, count, self.dim, seed)
+            return LabelledRecipe(groups, loss, classes, self.per_class, seed)
+        row, proxies = make_row(
             self.variant,
             groups,
             seed,
@@ -88,7 +87,7 @@ class Learner:
             steps=self.steps,
             proxy_rate=self.proxy_rate,
         )
-        return ProxyRecipe(groups, loss, proxies, self.batch, seed)
+        return ProxyRecipe(groups, row, proxies, self.batch, seed)
 
 
 def train_member(

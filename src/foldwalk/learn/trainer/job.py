@@ -117,7 +117,7 @@ def make_recipe(method: Method, config: Config, train: Inputs) -> Recipe:
     if method == "edms":
         return _learner(config).recipe(train.labels, seed)
     p = config.cgml if method == "cgml" else config.pml
-    base = make_loss(p.loss, p.options, int(train.labels.max()) + 1, config.model.dim)
+    base = make_loss(p.loss, p.options, int(train.labels.max()) + 1, config.model.dim, seed)
     if method == "cgml":
         c_ = config.cgml
         base = GraphConsistencyLoss(base, c_.weight, c_.bound, c_.sigma)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import os
+import time
 import warnings
 from collections.abc import Sequence
 from mmap import mmap
@@ -21,7 +22,7 @@ from PIL import Image, ImageOps
 from torch import Tensor, nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
-from foldwalk.core.errors import BadInput, BadParameter
+from foldwalk.core.errors import BadInput, BadParameter, MissingData
 from foldwalk.core.files import written_whole
 from foldwalk.core.progress import task
 from foldwalk.core.seeds import generator
@@ -35,6 +36,7 @@ from foldwalk.descriptors.files import cache_folder
 BLOCKS = 16
 AT_ONCE = 32
 SHARE = (0.4, 1.0)  # of a picture's area that a random cut keeps
+DAY = 24 * 3600
 PURPOSE = "Training the last blocks of effnet_lite0"
 
 
@@ -123,10 +125,11 @@ def activations(
 ) -> AnyArray:
     """What block `first` receives for each picture, (n, views, c, h, w) float16, kept in the cache.
 
-    The views: the picture, its mirror image, then cuts from it at random, of which half are mirrored.
+    The views: the picture, its mirror image, then cuts from it at random, of which half are mirrored. When a
+    file has another size or date they are computed anew.
     """
     backbone = OnnxBackbone(_exported(first), normalise=(127.0, 128.0), size=size, fit=fit)
-    told = "\n".join([backbone.identity, f"{views} views", *map(str, paths)])
+    told = "\n".join([backbone.identity, f"{views} views", *map(_as_it_is, paths)])
     target = cache_folder() / f"activations-{hashlib.sha256(told.encode()).hexdigest()[:16]}.npy"
     if not target.is_file():
         _compute(paths, backbone, views, target)
@@ -170,6 +173,9 @@ def random_cut(picture: Image.Image, rng: np.random.Generator) -> Image.Image:
 
 
 def _compute(paths: Sequence[Path], backbone: OnnxBackbone, views: int, target: Path) -> None:
+    for left in target.parent.glob("activations-*.part-*.npy"):  # of a process that was killed
+        if time.time() - left.stat().st_mtime > DAY:
+            left.unlink(missing_ok=True)
     shape = backbone.maps([Image.new("RGB", (32, 32))]).shape[1:]
     part = target.with_suffix(f".part-{os.getpid()}.npy")
     rng = generator(0, "cuts of pictures")
@@ -192,6 +198,15 @@ def _view(picture: Image.Image, number: int, rng: np.random.Generator) -> Image.
     if number == 0:
         return picture
     return ImageOps.mirror(picture) if number == 1 else random_cut(picture, rng)
+
+
+def _as_it_is(path: Path) -> str:
+    """The file, however its folder is named, and what changes when its content does."""
+    try:
+        facts = path.stat()
+    except OSError as error:
+        raise MissingData(f"{path} cannot be read: {error.strerror}.") from None
+    return f"{path.resolve()} {facts.st_size} {facts.st_mtime_ns}"
 
 
 def _open(path: Path, short_side: int | None) -> Image.Image:

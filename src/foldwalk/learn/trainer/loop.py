@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -181,6 +181,7 @@ class Trainer:
             "optimiser": self.optimiser.state_dict(),
             "schedule": self.schedule.state_dict(),
             "history": self.history,
+            "settings": asdict(self.settings),
         }
         with written_whole(path) as file:
             torch.save(state, file)
@@ -193,6 +194,7 @@ class Trainer:
             state = torch.load(path, weights_only=True)
             if state["format"] != FORMAT:
                 raise ValueError("it is of another version")
+            self._compare(state.get("settings", {}))
             self.model.load_state_dict(state["model"])
             self.recipe.load_state(state["recipe"])
             self.optimiser.load_state_dict(state["optimiser"])
@@ -203,6 +205,16 @@ class Trainer:
                 f"{path} is no checkpoint of this training: {why}; remove it to begin anew."
             ) from None
         self.epoch, self.history = state["epoch"], state["history"]
+
+    def _compare(self, before: dict[str, object]) -> None:
+        """Weights of other settings would go on as if nothing had changed. More epochs are no other settings,
+        unless the schedule was made for their number."""
+        free = {"evaluate_every", "clustering"} | (
+            set() if self.settings.schedule == "cosine" else {"epochs"}
+        )
+        for name, now in asdict(self.settings).items():
+            if name not in free and before.get(name, now) != now:
+                raise ValueError(f"its {name} was {before[name]}, not {now}")
 
 
 def _batch(inputs: AnyArray, items: AnyArray) -> Tensor:

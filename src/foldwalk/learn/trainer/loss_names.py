@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from foldwalk.core.errors import BadParameter, UnknownName
 from foldwalk.learn.cgml.binomial import BinomialDevianceLoss
 from foldwalk.learn.npair import BatchNPairLoss
+from foldwalk.learn.trainer.models import seeded
 
 
 class Mined(nn.Module):
@@ -45,10 +46,13 @@ NAMED: dict[str, tuple[type[nn.Module], dict[str, Any], nn.Module | None]] = {
 }
 
 
-def make_loss(name: str, options: dict[str, Any] | None = None, classes: int = 0, dim: int = 0) -> nn.Module:
+def make_loss(
+    name: str, options: dict[str, Any] | None = None, classes: int = 0, dim: int = 0, seed: int = 0
+) -> nn.Module:
     """A loss by one of NAMED, or by the class name it has in PML; `options` are the class's own.
 
-    Losses with a vector per class are told `classes` and `dim`. Triplets compare squared distances.
+    Losses with a vector per class are told `classes` and `dim`; `seed` says where these begin. Triplets
+    compare squared distances.
     """
     if name in NAMED:
         kind, defaults, miner = NAMED[name]
@@ -60,13 +64,14 @@ def make_loss(name: str, options: dict[str, Any] | None = None, classes: int = 0
                 "pytorch-metric-learning."
             )
     values = defaults | (options or {})
-    wanted = inspect.signature(kind).parameters
-    if "num_classes" in wanted:
+    # Some hand what they are given on to the class they derive from.
+    if any({"num_classes", "embedding_size"} <= set(inspect.signature(c).parameters) for c in kind.__mro__):
         values = {"num_classes": classes, "embedding_size": dim} | values
     if issubclass(kind, losses.TripletMarginLoss):
         values.setdefault("distance", LpDistance(power=2))
     try:
-        loss = kind(**values)
+        with seeded(seed, "loss"):
+            loss = kind(**values)
     except TypeError as error:
         raise BadParameter(f"loss {name}: {error}.") from None
     return loss if miner is None else Mined(loss, miner)

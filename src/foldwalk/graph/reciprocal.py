@@ -11,9 +11,11 @@ from numba import njit, prange
 from scipy import sparse
 
 from foldwalk.core.neighbors import Neighbors
-from foldwalk.core.types import AnyArray, Float32Array, Float64Array, Int32Array, IntArray
+from foldwalk.core.types import AnyArray, Float32Array, Float64Array, Int32Array, IntArray, Scalar
 from foldwalk.walk.csr import parts
 from foldwalk.walk.rows import pack
+
+FEW = 64
 
 
 def reciprocal_sets(neighbors: Neighbors, k: int) -> sparse.csr_array:
@@ -23,6 +25,20 @@ def reciprocal_sets(neighbors: Neighbors, k: int) -> sparse.csr_array:
     sizes = np.zeros(len(neighbors), np.int64)
     _mutual(neighbors.ids, k, members, sizes)
     return pack(members, np.ones(members.shape, np.float32), sizes, len(neighbors))
+
+
+@njit()
+def _sort(values: Int32Array, begin: Scalar, end: Scalar) -> None:
+    """By insertion, much the quickest for a few."""
+    if end - begin > FEW:
+        values[begin:end].sort()
+        return
+    for place in range(begin + 1, end):
+        value = values[place]
+        while place > begin and values[place - 1] > value:
+            values[place] = values[place - 1]
+            place -= 1
+        values[place] = value
 
 
 @njit(cache=True, parallel=True)
@@ -39,7 +55,7 @@ def _mutual(ids: Int32Array, k: int, members: Int32Array, sizes: IntArray) -> No
                     members[row, size] = other
                     size += 1
                     break
-        members[row, :size].sort()
+        _sort(members[row], 0, size)
         sizes[row] = size
 
 
@@ -137,6 +153,6 @@ def _expand(
                                 out[begin_row + size] = other
                             size += 1
             if write:
-                out[begin_row : begin_row + size].sort()
+                _sort(out, begin_row, begin_row + size)
             else:
                 sizes[row] = size

@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from foldwalk.core.neighbors import Neighbors
+from foldwalk.core.products import product
 from foldwalk.core.progress import task
 from foldwalk.core.types import Float32Array, Int32Array, IntArray
 from foldwalk.core.vectors import Vectors
@@ -84,7 +85,7 @@ def _by_blocks(
     block = max(256, BLOCK_BYTES // (4 * max(len(gallery), 1)))
     for start in range(0, len(queries), block):
         part = slice(start, start + block)
-        scores = queries[part] @ gallery.T
+        scores = product(queries[part], gallery)
         if half is not None:
             scores -= half
         candidates[part], _, farthest[part] = top_of_dense_rows(scores, width)

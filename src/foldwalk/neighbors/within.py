@@ -15,22 +15,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
-from threading import Lock, local
-from typing import Any, NamedTuple
+from threading import local
+from typing import NamedTuple
 
 import numba
 import numpy as np
-from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
+from foldwalk.core.products import one_thread_each
 from foldwalk.core.seeds import generator
 from foldwalk.core.types import Float32Array, Int32Array, IntArray
 from foldwalk.neighbors.offers import GROUP, offer_tile, set_floors, trim_all
 
 SAMPLED = 16  # one item of so many
 BLOCK = 512  # items that are multiplied with as many others at a time: a tile of 1 MB
-# The number of threads of a matrix product belongs to the process: one search at a time may change it.
-CHANGING_THREADS = Lock()
 
 
 class Lists(NamedTuple):
@@ -65,8 +62,7 @@ def nearest_within(
         farthest=np.zeros(n, np.int64),
     )
     with (
-        CHANGING_THREADS,
-        _blas().limit(limits=1, user_api="blas"),
+        one_thread_each(),
         ThreadPoolExecutor(numba.get_num_threads()) as threads,
     ):
         _fill(lists, vectors, half, width, threads, advance)
@@ -74,11 +70,6 @@ def nearest_within(
     ids = lists.ids[:, :width].copy()
     ids[lists.sizes < width] = -1
     return ids, lists.farthest
-
-
-@cache
-def _blas() -> Any:
-    return ThreadpoolController()
 
 
 def _fill(

@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from foldwalk.core.neighbors import Neighbors
+from foldwalk.core.products import product
 from foldwalk.core.types import Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.neighbors.exact import exact_search
@@ -32,7 +33,7 @@ def row_maximum(sample: Vectors, queries: Vectors, found: Neighbors) -> Float32A
     least = found.least
     if least is None and found.metric == "cosine":
         blocks = (queries.values[first : first + BLOCK] for first in range(0, len(queries), BLOCK))
-        least = np.concatenate([(block @ sample.values.T).min(axis=1) for block in blocks])
+        least = np.concatenate([product(block, sample.values).min(axis=1) for block in blocks])
     elif least is None:
         least = exact_search(sample, queries, 1, found.metric).least
     largest = distance_from_similarity(np.asarray(least), found.metric)

@@ -28,6 +28,7 @@ from pydantic import Field
 
 from foldwalk.core.errors import BadInput
 from foldwalk.core.neighbors import Neighbors
+from foldwalk.core.products import product
 from foldwalk.core.progress import task
 from foldwalk.core.types import AnyArray, Float32Array, Float64Array, IntArray
 from foldwalk.core.vectors import Vectors
@@ -131,7 +132,7 @@ class CDM(Reranker):
         self, part: Float32Array, items: Float32Array, lengths: Float32Array, squared_scale: Float32Array
     ) -> Float32Array:
         """-(d delta)^2, in the place of the products."""
-        closeness = part @ items.T
+        closeness = product(part, items)
         away = closeness <= 0
         closeness *= 2
         closeness -= np.einsum("ij,ij->i", part, part)[:, None]

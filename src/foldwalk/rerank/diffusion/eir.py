@@ -29,6 +29,7 @@ import numpy as np
 from pydantic import Field
 from scipy import sparse
 
+from foldwalk.core.products import product
 from foldwalk.core.progress import task
 from foldwalk.core.types import AnyArray, Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
@@ -122,7 +123,7 @@ class EIR(Reranker):
     def _similarities(self, items: IntArray, scores: Float32Array) -> None:
         """Of some items to all, or to a sample where they are too many."""
         own, others = self.vectors.values[items], self.sample.values
-        np.matmul(own, others.T, out=scores)
+        product(own, others, out=scores)
         if self.params.metric == "euclidean":
             squared = (own**2).sum(axis=1)[:, None] + (others**2).sum(axis=1) - 2 * scores
             scores[:] = 1 / (1 + np.sqrt(np.maximum(squared, 0)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from threading import Barrier, Thread
+from concurrent.futures import ThreadPoolExecutor
 
 import numba
 import numpy as np
@@ -36,27 +36,21 @@ def test_against_numpy(monkeypatch, rows, others, small):
 def test_threads_of_the_blas_come_back_when_the_last_user_leaves():
     before = blas_threads()
     assert before
-    inside, leave = Barrier(3), Barrier(3)
-
-    def user() -> None:
-        with one_thread_each():
-            inside.wait(10)
-            leave.wait(10)
-
-    users = [Thread(target=user, daemon=True) for _ in range(2)]
-    for one in users:
-        one.start()
-    inside.wait(10)
     with one_thread_each():
+        with one_thread_each():
+            assert set(blas_threads()) == {1}
         assert set(blas_threads()) == {1}
-    assert set(blas_threads()) == {1}
-    leave.wait(10)
-    for one in users:
-        one.join()
     assert blas_threads() == before
     with pytest.raises(ZeroDivisionError), one_thread_each():
         raise ZeroDivisionError
     assert blas_threads() == before
+
+
+def test_users_at_the_same_time_get_their_answers():
+    a = np.random.default_rng(0).normal(size=(400, 64)).astype(np.float32)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: product(a, a), range(40)))
+    assert all(np.allclose(one, a @ a.T, atol=1e-4) for one in found)
 
 
 def test_one_thread_is_enough():

@@ -1,10 +1,9 @@
-"""The methods whose authors' programs were measured, on one thread each: CPU seconds that can be compared.
+"""The methods whose authors' programs were measured, on one thread each, in CPU seconds.
 
     python benchmarks/rerank_one_thread.py
 
-Work shared by two threads costs more CPU seconds in all than on one. Those programs run on one for the most
-part, and so do ours here, beside k-reciprocal encoding in plain numpy. The least of three runs; sets as in
-rerank_scaling.py.
+Work shared by two threads costs more CPU seconds in all than on one. Beside it, k-reciprocal encoding in
+plain numpy. The least of three runs; sets as in rerank_scaling.py.
 """
 
 from __future__ import annotations

@@ -224,7 +224,7 @@ Methods that count distances from the farthest item get it with the exact graph 
 256 of the items are looked at.
 
 The authors' own programs took these CPU seconds on sets of the same kind, on another machine with two cores:
-a scale, not a race. Most of them run on one thread; work shared by two costs more CPU seconds in all, so
+a scale, not a race. Work shared by two threads costs more CPU seconds in all than on one:
 `python benchmarks/rerank_one_thread.py` measures the same on one thread.
 
 {beside_authors()}"""

@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from foldwalk import rerank
+from foldwalk.datasets import synthetic
+from foldwalk.rerank.diffusion import eir
 from foldwalk.rerank.diffusion.truncated import kth_of_rows, solve_truncated
 from foldwalk.walk.csr import parts
 
@@ -41,3 +44,16 @@ def test_known_and_computed_similarities_give_the_same_rows():
     for a, b in zip(rows(scores), rows(scores[:, :9].copy()), strict=True):
         assert np.array_equal(a, b)
     assert 1 < rows(scores)[2].mean() < 25
+
+
+def test_a_radius_from_a_sample_leaves_the_first_fifty_nearly_the_same(monkeypatch):
+    data = synthetic(6_000, d=32)
+
+    def first_fifty():
+        return rerank.create("eir").fit(data.gallery).rank(data.queries, top=50).ids
+
+    sampled = first_fifty()
+    monkeypatch.setattr(eir, "EXACT_UP_TO", 10_000)
+    exact = first_fifty()
+    shared = [len(np.intersect1d(a, b)) / 50 for a, b in zip(sampled, exact, strict=True)]
+    assert 0.98 <= np.mean(shared) < 1

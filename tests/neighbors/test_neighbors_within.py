@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_info
 from foldwalk.core import Vectors
 from foldwalk.core.seeds import generator
 from foldwalk.neighbors import exact, knn_graph, prepare, within
-from foldwalk.neighbors.within import SAMPLED, nearest_within, rounds
+from foldwalk.neighbors.within import nearest_within, rounds
 
 METRICS = ["cosine", "euclidean"]
 
@@ -72,10 +72,11 @@ def test_candidates_and_farthest_against_a_sort(half):
 
 
 def test_where_the_sample_misleads_the_row_is_searched_again(monkeypatch):
-    """The sample alone is one narrow cluster: its items' floors leave out all the others."""
+    """The first block is one narrow cluster: its items' floors leave out all the others."""
     values = random_vectors(800, 16).values.copy()
-    sample = generator(0, "sample").permutation(800)[: 800 // SAMPLED]
+    sample = generator(0, "order").permutation(800)[:64]
     values[sample] = values[sample[0]] + 0.01 * values[sample]
+    monkeypatch.setattr(within, "BLOCK", 64)
     vectors = prepare(Vectors(values), "cosine")
     misled = nearest_within(vectors.values, None, 150, True, lambda _: None)[0][:, 0] < 0
     assert misled[sample].all()

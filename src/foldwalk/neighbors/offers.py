@@ -34,21 +34,19 @@ def set_floors(products: Float32Array, rank: int, floors: Float32Array) -> None:
     """The rank-th largest of each row; where there are enough, that of the maxima of groups: rather less."""
     rows, columns = products.shape
     classes = columns // GROUP
-    work, least = np.empty(columns, np.float32), np.empty(classes, np.float32)
+    most, least = np.empty(classes, np.float32), np.empty(classes, np.float32)
     for row in range(rows):
         if classes >= 2 * rank:
-            _extremes(products[row, : GROUP * classes].reshape(GROUP, classes), work[:classes], least)
-            floors[row] = kth_largest(work, classes, rank)
+            _extremes(products[row, : GROUP * classes].reshape(GROUP, classes), most, least)
+            floors[row] = kth_largest(most, classes, rank)
         else:
-            work[:] = products[row]
-            floors[row] = kth_largest(work, columns, min(rank, columns))
+            floors[row] = kth_largest(products[row], columns, min(rank, columns))
 
 
 @njit()
-def _trim(values: Float32Array, ids: Int32Array, size: Scalar, width: Scalar, work: Float32Array) -> Scalar:
+def _trim(values: Float32Array, ids: Int32Array, size: Scalar, width: Scalar) -> Scalar:
     """Move the `width` largest of the first `size` to the front; returns the smallest of them."""
-    work[:size] = values[:size]
-    floor = kth_largest(work, size, width)
+    floor = kth_largest(values, size, width)
     ties = width
     for place in range(size):
         ties -= values[place] > floor
@@ -78,7 +76,6 @@ def _note(
     lowest: Float32Array,
     farthest: IntArray,
     width: Scalar,
-    work: Float32Array,
 ) -> None:
     """Add those of first, first + step, ... to the item's list whose products are above its floor.
 
@@ -99,7 +96,7 @@ def _note(
             if products[start + g * stride] == least:
                 farthest[item] = first + g * step
     if size > values.shape[1] - GROUP:
-        floors[item] = _trim(own_values, own_ids, np.int64(size), width, work)
+        floors[item] = _trim(own_values, own_ids, np.int64(size), width)
         sizes[item] = width
     else:
         sizes[item] = size
@@ -124,7 +121,6 @@ def offer_tile(
     classes = columns // GROUP
     grouped = GROUP * classes
     flat = products.reshape(rows * columns)
-    work = np.empty(values.shape[1], np.float32)
     most, least = np.empty(classes, np.float32), np.empty(classes, np.float32)
     highest, deepest = np.empty(columns, np.float32), np.empty(columns, np.float32)
     for begin in range(0, rows, GROUP):
@@ -136,11 +132,11 @@ def offer_tile(
                 if most[c] > floors[item] or least[c] < lowest[item]:
                     _note(
                         flat, row * columns + c, classes, GROUP, first_column + c, classes, item,
-                        values, ids, sizes, floors, lowest, farthest, width, work,
+                        values, ids, sizes, floors, lowest, farthest, width,
                     )  # fmt: skip
             _note(
                 flat, row * columns + grouped, 1, columns - grouped, first_column + grouped, 1, item,
-                values, ids, sizes, floors, lowest, farthest, width, work,
+                values, ids, sizes, floors, lowest, farthest, width,
             )  # fmt: skip
         if not both:
             continue
@@ -153,13 +149,16 @@ def offer_tile(
             if highest[c] > floors[item] or deepest[c] < lowest[item]:
                 _note(
                     flat, begin * columns + c, columns, end - begin, first_row + begin, 1, item,
-                    values, ids, sizes, floors, lowest, farthest, width, work,
+                    values, ids, sizes, floors, lowest, farthest, width,
                 )  # fmt: skip
 
 
 @njit(cache=True, parallel=True)
-def trim_all(values: Float32Array, ids: Int32Array, sizes: IntArray, width: int) -> None:
+def trim_all(
+    values: Float32Array, ids: Int32Array, sizes: IntArray, floors: Float32Array, width: int
+) -> None:
+    """Of each list the `width` largest; the least of them is the floor."""
     for item in prange(len(sizes)):
         if sizes[item] > width:
-            work = np.empty(values.shape[1], np.float32)
-            _trim(values[item], ids[item], sizes[item], width, work)
+            floors[item] = _trim(values[item], ids[item], sizes[item], width)
+            sizes[item] = width

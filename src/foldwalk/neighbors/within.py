@@ -2,9 +2,9 @@
 
     s(i, j) = x_i x_j - half_i - half_j,   half = 0 for the cosine, |x|^2 / 2 for Euclidean distances
 
-A sample of the items goes first: its products with an item set that item's floor, above which some more items
-than are wanted can be expected. Then every block of items is multiplied with every other, and with itself;
-the products are offered to the items of both. Few lie above the floors.
+The items are shuffled and cut into blocks; every block is multiplied with every other, and with itself, and
+the products are offered to the items of both. What an item has met so far is a sample of all: some more of it
+than would belong to the nearest are kept, the least of which is the item's floor. Few products lie above it.
 
 Blocks meet in the rounds of a tournament, each at most once in a round, so that threads never offer to the
 same item, and an item is offered the others in the same order whatever the number of threads. Each thread
@@ -26,7 +26,6 @@ from foldwalk.core.seeds import generator
 from foldwalk.core.types import Float32Array, Int32Array, IntArray
 from foldwalk.neighbors.offers import GROUP, offer_tile, set_floors, trim_all
 
-SAMPLED = 16  # one item of so many
 BLOCK = 512  # items that are multiplied with as many others at a time: a tile of 1 MB
 
 
@@ -61,15 +60,18 @@ def nearest_within(
         lowest=np.full(n, np.inf if with_farthest else -np.inf, np.float32),
         farthest=np.zeros(n, np.int64),
     )
+    order = generator(0, "order").permutation(n).astype(np.int32)
     with (
         one_thread_each(),
         ThreadPoolExecutor(numba.get_num_threads()) as threads,
     ):
-        _fill(lists, vectors, half, width, threads, advance)
-    trim_all(*lists[:3], width)
-    ids = lists.ids[:, :width].copy()
-    ids[lists.sizes < width] = -1
-    return ids, lists.farthest
+        _fill(lists, vectors[order], None if half is None else half[order], width, threads, advance)
+    trim_all(*lists[:4], width)
+    ids, farthest = np.full((n, width), -1, np.int32), np.empty(n, np.int64)
+    full = lists.sizes >= width
+    ids[order[full]] = order[lists.ids[full, :width]]
+    farthest[order] = order[lists.farthest]
+    return ids, farthest
 
 
 def _fill(
@@ -81,40 +83,41 @@ def _fill(
     advance: Callable[[int], None],
 ) -> None:
     n = len(vectors)
-    sample = np.sort(generator(0, "sample").permutation(n)[: max(n // SAMPLED, 1)])
-    of_sample = vectors[sample]
     blocks = [slice(first, min(first + BLOCK, n)) for first in range(0, n, BLOCK)]
-    # So many of the sample as there are of `width` on average, and two standard deviations more.
-    share = width * len(sample) / n
-    rank = int(share + 2 * share**0.5 + 1.5)
     own = local()  # each thread multiplies into the same place again
 
-    def products(rows: slice, others: Float32Array, columns: slice | IntArray) -> Float32Array:
+    def products(rows: slice, columns: slice) -> Float32Array:
         if not hasattr(own, "room"):
-            own.room = np.empty(BLOCK * max(BLOCK, len(sample)), np.float32)
-        a = vectors[rows]
-        tile: Float32Array = own.room[: len(a) * len(others)].reshape(len(a), len(others))
-        np.matmul(a, others.T, out=tile)
+            own.room = np.empty(BLOCK * BLOCK, np.float32)
+        a, b = vectors[rows], vectors[columns]
+        tile: Float32Array = own.room[: len(a) * len(b)].reshape(len(a), len(b))
+        np.matmul(a, b.T, out=tile)
         if half is not None:
             tile -= half[rows, None]
             tile -= half[columns]
         return tile
 
-    def floors(rows: slice) -> None:
-        set_floors(products(rows, of_sample, sample), rank, lists.floors[rows])
-
     def meet(pair: tuple[int, int]) -> None:
         rows, columns = blocks[pair[0]], blocks[pair[1]]
-        tile = products(rows, vectors[columns], columns)
+        tile = products(rows, columns)
+        if rows == columns:
+            set_floors(tile, _kept_of_sample(len(tile), n, width), lists.floors[rows])
         offer_tile(tile, rows.start, columns.start, rows != columns, width, *lists)
 
-    list(threads.map(floors, blocks))
     done = 0
     for number, pairs in enumerate(rounds(len(blocks)), start=1):
         list(threads.map(meet, pairs))
+        if number > 1 and number.bit_count() == 1:  # when twice as many were met as the last time
+            trim_all(*lists[:4], min(_kept_of_sample(number * BLOCK, n, width), width))
         advance(n * number // (len(blocks) + 1) - done)
         done = n * number // (len(blocks) + 1)
     advance(n - done)
+
+
+def _kept_of_sample(met: int, n: int, width: int) -> int:
+    """So many of the `met` as there are of `width` on average, three standard deviations and one more."""
+    share = width * met / n
+    return int(share + 3 * share**0.5 + 2)
 
 
 def rounds(count: int) -> Iterator[list[tuple[int, int]]]:

@@ -15,7 +15,7 @@ from foldwalk.core.progress import task
 from foldwalk.core.types import AnyArray, Float32Array, Int32Array, Scalar
 from foldwalk.walk.csr import parts
 from foldwalk.walk.rows import CHUNKS, pack, top_of_sparse_rows
-from foldwalk.walk.select import BUCKETS, kth_largest_by_bits
+from foldwalk.walk.select import kth_largest
 
 SMALLEST = np.float32(1e-38)
 
@@ -27,7 +27,6 @@ def keep_in_touched_order(
     count: Scalar,
     cap: Scalar,
     work: Float32Array,
-    counts: Int32Array,
     out_ids: Int32Array,
     out_values: Float32Array,
 ) -> Scalar:
@@ -37,7 +36,7 @@ def keep_in_touched_order(
     if count > cap:
         for t in range(count):
             work[t] = scratch[touched[t]]
-        floor = kth_largest_by_bits(work, count, cap, counts)
+        floor = kth_largest(work, count, cap)
         above = 0
         for t in range(count):
             above += scratch[touched[t]] > floor
@@ -100,7 +99,6 @@ def _step(
         scratch = np.zeros(n, np.float32)
         touched = np.empty(n + 1, np.int32)
         work = np.empty(n, np.float32)
-        counts = np.empty(BUCKETS, np.int32)
         for row in range(first, last):
             scratch[row] = restart
             touched[0] = row
@@ -112,7 +110,7 @@ def _step(
                 other, weight = indices[edge], half * data[edge]
                 count = _add(ids[other], values[other], 0, sizes[other], weight, scratch, touched, count)
             new_sizes[row] = keep_in_touched_order(
-                scratch, touched, count, cap, work, counts, new_ids[row], new_values[row]
+                scratch, touched, count, cap, work, new_ids[row], new_values[row]
             )
 
 

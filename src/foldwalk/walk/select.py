@@ -9,8 +9,6 @@ from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray, Sc
 
 STRIDE = 32
 CHUNKS = 128
-BUCKET_SHIFT = 21
-BUCKETS = 2 ** (32 - BUCKET_SHIFT)
 
 
 @njit(inline="always")
@@ -66,63 +64,53 @@ def offer(values: AnyArray, items: AnyArray, size: int, capacity: int, value: Sc
     return size
 
 
-@njit()
-def kth_largest(values: Float32Array, size: Scalar, k: Scalar) -> Scalar:
-    """The k-th largest of the first `size` values (k counts from one), which change places meanwhile."""
-    low, high, target = 0, size - 1, k - 1
-    while low < high:
-        middle = (low + high) // 2
-        a, b, c = values[low], values[middle], values[high]
-        pivot = max(min(a, b), min(max(a, b), c))
-        left, right = low, high
-        while left <= right:
-            while values[left] > pivot:
-                left += 1
-            while values[right] < pivot:
-                right -= 1
-            if left <= right:
-                values[left], values[right] = values[right], values[left]
-                left += 1
-                right -= 1
-        if target <= right:
-            high = right
-        elif target >= left:
-            low = left
-        else:
-            break
-    return values[target]
+@njit(inline="always")
+def _number(value: Scalar) -> Scalar:
+    """Whole numbers in the order of the values: the bits, those of negative ones turned around."""
+    bits = np.int64(np.float32(value).view(np.int32))
+    return bits ^ ((bits >> 31) & 0x7FFFFFFF)
 
 
 @njit(inline="always")
-def _bucket(value: Scalar) -> Scalar:
-    """A number that grows with the value: its leading bits, those of negative ones turned around."""
-    bits = np.float32(value).view(np.int32)
-    return ((bits ^ ((bits >> 31) & 0x7FFFFFFF)) >> BUCKET_SHIFT) + BUCKETS // 2
+def _value(number: Scalar) -> Scalar:
+    return np.int32(number ^ ((number >> 31) & 0x7FFFFFFF)).view(np.float32)
 
 
 @njit()
-def kth_largest_by_bits(values: Float32Array, size: Scalar, k: Scalar, counts: Int32Array) -> Scalar:
-    """The same; `counts` is room for BUCKETS numbers.
+def _count_from(values: Float32Array, size: Scalar, level: Scalar) -> Scalar:
+    count = np.int32(0)  # as wide as what is compared, so that the compiler takes wide steps
+    for t in range(size):
+        count += np.int32(values[t] >= level)
+    return count
 
-    Counting values by sign, exponent and two bits more takes no branches that a processor could guess wrong,
-    and leaves few to look at.
+
+@njit()
+def kth_largest(values: Float32Array, size: Scalar, k: Scalar) -> Scalar:
+    """The k-th largest of the first `size` values; k counts from one.
+
+    The range of the values' bits is halved; counting how many reach its middle takes no branches that a
+    processor could guess wrong.
     """
-    counts[:] = 0
-    bucket = 0
-    for t in range(size):
-        here = _bucket(values[t])
-        counts[here] += 1
-        bucket = max(bucket, here)
-    above = 0
-    while above + counts[bucket] < k:
-        above += counts[bucket]
-        bucket -= 1
-    inside = 0
-    for t in range(size):
+    least = most = values[0]
+    for t in range(1, size):
         value = values[t]
-        values[inside] = value
-        inside += _bucket(value) == bucket
-    return kth_largest(values, inside, k - above)
+        least = value if value < least else least
+        most = value if value > most else most
+    low, high = _number(least), _number(most)
+    while low < high:
+        middle = (low + high + 1) >> 1
+        level = _value(middle)
+        count = _count_from(values, size, level)
+        if count == k:
+            for t in range(size):
+                value = values[t] if values[t] >= level else most
+                most = value if value < most else most
+            return most
+        if count > k:
+            low = middle
+        else:
+            high = middle - 1
+    return _value(low)
 
 
 @njit()
@@ -149,7 +137,6 @@ def _top_dense(scores: Float32Array, k: int, ids: Int32Array, values: Float32Arr
         if first == last:
             continue
         maxima, minima = np.empty(classes, np.float32), np.empty(classes, np.float32)
-        work = np.empty(classes, np.float32)
         for row in range(first, last):
             _extremes(scores[row], maxima, minima)
             low = minima.min()
@@ -162,8 +149,7 @@ def _top_dense(scores: Float32Array, k: int, ids: Int32Array, values: Float32Arr
                     lowest[row] = min(lowest[row], column)
             floor = np.float32(-np.inf)
             if classes >= k:
-                work[:] = maxima
-                floor = kth_largest(work, classes, k)
+                floor = kth_largest(maxima, classes, k)
             size = 0
             for c in range(classes):
                 if maxima[c] < floor:

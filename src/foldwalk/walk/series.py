@@ -21,7 +21,6 @@ from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray, Sc
 from foldwalk.walk.bidirectional import keep_in_touched_order
 from foldwalk.walk.csr import parts
 from foldwalk.walk.rows import BLOCK_BYTES, CHUNKS, pack, scatter
-from foldwalk.walk.select import BUCKETS
 
 
 @njit()
@@ -69,20 +68,18 @@ def _series(
         if first == last:
             continue
         scratch, work = np.zeros(columns, np.float32), np.empty(columns, np.float32)
-        touched, counts = np.empty(columns + 1, np.int32), np.empty(BUCKETS, np.int32)
+        touched = np.empty(columns + 1, np.int32)
         ids, values = np.empty((stages, keep), np.int32), np.empty((stages, keep), np.float32)
         lengths = np.zeros(stages, np.int64)
         for row in range(first, last):
             begin, end = s_indptr[row], s_indptr[row + 1]
             count = scatter(s_indices, s_data, begin, end, np.float32(1), scratch, touched, 0)
-            lengths[0] = keep_in_touched_order(scratch, touched, count, keep, work, counts, ids[0], values[0])
+            lengths[0] = keep_in_touched_order(scratch, touched, count, keep, work, ids[0], values[0])
             for t in range(1, stages):
                 count = _walk_on(
                     f_indptr, f_indices, f_data, ids[t - 1], values[t - 1], lengths[t - 1], scratch, touched
                 )
-                lengths[t] = keep_in_touched_order(
-                    scratch, touched, count, keep, work, counts, ids[t], values[t]
-                )
+                lengths[t] = keep_in_touched_order(scratch, touched, count, keep, work, ids[t], values[t])
             size = 0
             for t in range(terms - 1, -1, -1):
                 stage = t if two_sides else 0
@@ -93,7 +90,7 @@ def _series(
                     ids[stage], values[stage], 0, lengths[stage], weights[t], scratch, touched, count
                 )
                 size = keep_in_touched_order(
-                    scratch, touched, count, keep, work, counts, out_ids[row], out_values[row]
+                    scratch, touched, count, keep, work, out_ids[row], out_values[row]
                 )
             sizes[row] = size
 

@@ -26,7 +26,7 @@ from foldwalk.core.seeds import generator
 from foldwalk.core.types import Float32Array, Int32Array, IntArray
 from foldwalk.neighbors.offers import GROUP, offer_tile, set_floors, trim_all
 
-BLOCK = 512  # items that are multiplied with as many others at a time: a tile of 1 MB
+BLOCK = 768  # items that are multiplied with as many others at a time: a tile of 2 MB
 
 
 class Lists(NamedTuple):

@@ -33,7 +33,7 @@ def test_neighbours_stand_closer(monkeypatch):
     assert np.abs(edges.row - edges.col).max() <= 2
 
 
-@pytest.mark.parametrize("name", ["dfs", "manifold_ranking", "fsr", "gnn", "k_reciprocal"])
+@pytest.mark.parametrize("name", ["dfs", "manifold_ranking", "fsr", "gnn", "k_reciprocal", "lhrr"])
 def test_methods_rank_alike(monkeypatch, tmp_path, name):
     rng = np.random.default_rng(3)
     gallery, queries = rng.normal(size=(300, 8)), rng.normal(size=(5, 8))

@@ -12,7 +12,7 @@ from scipy import sparse
 
 from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray, Scalar
 from foldwalk.walk.csr import parts
-from foldwalk.walk.select import offer
+from foldwalk.walk.select import LAST, border
 
 CHUNKS = 128
 BLOCK_BYTES = 32 * 2**20
@@ -29,27 +29,27 @@ def keep_largest(
     out_values: Float32Array,
 ) -> int:
     """Move the `cap` largest entries above the threshold from a scratch row to the output; clears the row."""
-    size = 0
-    # Ascending ids: the touched list is sorted, short as it is, and entries then pass in order.
-    if count <= cap:
-        ordered = np.sort(touched[:count])
-        for item in ordered:
-            if scratch[item] > threshold:
-                out_ids[size] = item
-                out_values[size] = scratch[item]
-                size += 1
-            scratch[item] = 0
-        return size
-    for t in range(count):
+    floor, last = threshold, np.int32(-1)
+    if count > cap > 0:
+        values = np.empty(count, np.float32)
+        for t in range(count):
+            values[t] = scratch[touched[t]]
+        least, until = border(values, touched, count, cap)
+        if least > threshold:
+            floor, last = least, until
+    kept, size = np.empty(count + 1, np.int32), np.uint64(0)
+    for t in range(count if cap > 0 else 0):
         item = touched[t]
         value = scratch[item]
-        scratch[item] = 0
-        if value > threshold:
-            size = offer(out_values, out_ids, size, cap, value, item)
-    order = np.argsort(out_ids[:size])
-    out_ids[:size] = out_ids[:size][order]
-    out_values[:size] = out_values[:size][order]
-    return size
+        kept[size] = item  # whether it stays or not, which leaves no branch to guess
+        size += np.uint64((value > floor) | ((value == floor) & (item <= last)))
+    kept[:size].sort()
+    for place in range(size):
+        out_ids[place] = kept[place]
+        out_values[place] = scratch[kept[place]]
+    for t in range(count):
+        scratch[touched[t]] = 0
+    return np.int64(size)
 
 
 @njit()
@@ -228,12 +228,21 @@ def _top_rows(
     sizes: IntArray,
 ) -> None:
     for row in prange(indptr.shape[0] - 1):
-        size = 0
-        for edge in range(indptr[row], indptr[row + 1]):
-            size = offer(out_values[row], out_ids[row], size, cap, data[edge], indices[edge])
-        order = np.argsort(out_ids[row, :size])
-        out_ids[row, :size] = out_ids[row, :size][order]
-        out_values[row, :size] = out_values[row, :size][order]
+        begin, end = indptr[row], indptr[row + 1]
+        floor, last = np.float32(-np.inf), np.int32(LAST)
+        if end - begin > cap:
+            floor, last = border(data[begin:end], indices[begin:end], end - begin, cap)
+        size, ascending = 0, True
+        for edge in range(begin, end):
+            item, value = indices[edge], data[edge]
+            if value > floor or (value == floor and item <= last):
+                ascending &= size == 0 or out_ids[row, size - 1] < item
+                out_ids[row, size], out_values[row, size] = item, value
+                size += 1
+        if not ascending:
+            order = np.argsort(out_ids[row, :size])
+            out_ids[row, :size] = out_ids[row, :size][order]
+            out_values[row, :size] = out_values[row, :size][order]
         sizes[row] = size
 
 

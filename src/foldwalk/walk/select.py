@@ -9,6 +9,7 @@ from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray, Sc
 
 STRIDE = 32
 CHUNKS = 128
+LAST = 2**31 - 1
 
 
 @njit(inline="always")
@@ -111,6 +112,29 @@ def kth_largest(values: Float32Array, size: Scalar, k: Scalar) -> Scalar:
         else:
             high = middle - 1
     return _value(low)
+
+
+@njit()
+def border(values: Float32Array, ids: AnyArray, size: Scalar, k: Scalar) -> Scalar:
+    """The k largest of `size` entries, ties to the smaller id, by what their last one is.
+
+    Those belong to them whose value is above the first number returned, or equal to it with an id up to the
+    second.
+    """
+    floor = kth_largest(values, size, k)
+    above, tied = np.int32(0), np.int32(0)
+    for t in range(size):
+        above += np.int32(values[t] > floor)
+        tied += np.int32(values[t] == floor)
+    if above + tied == k:
+        return floor, np.int32(LAST)
+    equals, found = np.empty(tied, np.int32), 0
+    for t in range(size):
+        if values[t] == floor:
+            equals[found] = ids[t]
+            found += 1
+    equals.sort()
+    return floor, equals[k - above - 1]
 
 
 @njit()

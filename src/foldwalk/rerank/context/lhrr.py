@@ -25,7 +25,7 @@ for the first k there; it spans a hyperedge and is part of others, and nobody el
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numba import njit, prange
@@ -35,6 +35,7 @@ from scipy import sparse
 from foldwalk.core.progress import task
 from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray, Scalar
 from foldwalk.core.vectors import Vectors
+from foldwalk.graph import Numbering
 from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.context.ranked_lists import (
     RankedLists,
@@ -89,24 +90,28 @@ class LHRR(Reranker):
 
     def _prepare(self) -> None:
         k = self.params.k
-        self.nearest = self.neighbors(max(self.params.depth, k) - 1)
+        given = self.neighbors(max(self.params.depth, k) - 1)
+        # Lists and hyperedges are kept by places, which differ from the items' own numbers in a large gallery.
+        self.numbering = Numbering.of(given)
+        self.nearest, order = self.numbering.neighbors(given), self.numbering.order
         self.place_weights = (1 - np.log(np.arange(2, k + 1)) / np.log(k)).astype(np.float32)
         lists = normalise_ranks(self.nearest.ids, "sum").first(k - 1)
         self.rounds = [self._hypergraph(lists)]
-        everyone = np.arange(len(self.vectors))
+        everyone, ordered = np.arange(len(self.vectors)), Vectors(self.vectors.values[order])
         for _ in range(self.params.rounds - 1):
             graph = self.rounds[-1]
             scores = self._similarity(self._rows(graph, everyone), graph, 2 * k)
-            lists = self._sorted(scores, lists, self.vectors, everyone)
+            lists = self._sorted(scores, lists, ordered, order)
             self.rounds.append(self._hypergraph(lists))
 
     def _walk_new(self, queries: Vectors, top: int) -> Reached:
         found = self.search(queries, max(self.params.depth, self.params.k) - 1)
+        found = replace(found, ids=self.numbering.renumber(found.ids))
         lists = lists_of_new(self.nearest, found)
         for graph in self.rounds:
             scores = self._similarity(self._join(lists, graph), graph, max(top, found.k) + 1)
             lists = self._sorted(scores, lists, queries, None)
-        return Reached.from_sparse(scores, top, self.candidates, None)
+        return Reached.from_sparse(self._by_items(scores), top, self.candidates, None)
 
     def _walk_rows(self, rows: IntArray, top: int) -> Reached:
         graph = self.rounds[-1]
@@ -116,8 +121,8 @@ class LHRR(Reranker):
                 part = rows[first : first + BLOCK]
                 # Room for the item itself and for other queries, which are not answered.
                 room = top + 1 + len(self.vectors) - self.candidates
-                scores = self._similarity(self._rows(graph, part), graph, room)
-                reached.append(Reached.from_sparse(scores, top, self.candidates, part))
+                scores = self._similarity(self._rows(graph, self.numbering.place[part]), graph, room)
+                reached.append(Reached.from_sparse(self._by_items(scores), top, self.candidates, part))
                 advance(len(part))
         return Reached.join(reached)
 
@@ -175,8 +180,15 @@ class LHRR(Reranker):
     def _sorted(
         self, scores: sparse.csr_array, before: RankedLists, queries: Vectors, own: IntArray | None
     ) -> RankedLists:
-        cosine = self.params.metric == "cosine"
-        return lists_from_scores(scores, before, queries, self.vectors, cosine, own)
+        cosine, order = self.params.metric == "cosine", self.numbering.order
+        before = replace(before, ids=np.where(before.ids >= 0, order[before.ids], np.int32(-1)))
+        lists = lists_from_scores(self._by_items(scores), before, queries, self.vectors, cosine, own)
+        return replace(lists, ids=self.numbering.renumber(lists.ids))
+
+    def _by_items(self, scores: sparse.csr_array) -> sparse.csr_array:
+        return sparse.csr_array(
+            (scores.data, self.numbering.order[scores.indices], scores.indptr), shape=scores.shape
+        )
 
 
 @njit(cache=True, parallel=True)

@@ -238,10 +238,12 @@ def _multiply_similarities(
             count = _row_times(members, row, all_members, final, of_final)
             for t in range(count):
                 item = of_final[t]
-                final[item] = np.log1p((1 + product[item]) * alike[item] * final[item])
+                final[item] *= (1 + product[item]) * alike[item]
             sizes[row] = keep_largest(
                 final, of_final, count, cap, np.float32(0), out_ids[row], out_values[row]
             )
+            for t in range(sizes[row]):
+                out_values[row, t] = np.log1p(out_values[row, t])
             for t in range(products):
                 product[of_product[t]] = 0
             for t in range(likes):

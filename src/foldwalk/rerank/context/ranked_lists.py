@@ -50,19 +50,23 @@ class RankedLists:
 
 def as_sparse(ids: Int32Array, weights: AnyArray, columns: int) -> sparse.csr_array:
     """Sparse rows with sorted columns; ids of -1 and weights of zero are left out."""
+    rows = _unsorted(ids, weights, columns)
+    rows.sort_indices()
+    return rows
+
+
+def _unsorted(ids: Int32Array, weights: AnyArray, columns: int) -> sparse.csr_array:
     keep = (ids >= 0) & (weights > 0)
     indptr = np.zeros(len(ids) + 1, np.int64)
     np.cumsum(keep.sum(axis=1), out=indptr[1:])
-    rows = sparse.csr_array((weights[keep].astype(np.float32), ids[keep], indptr), shape=(len(ids), columns))
-    rows.sort_indices()
-    return rows
+    return sparse.csr_array((weights[keep].astype(np.float32), ids[keep], indptr), shape=(len(ids), columns))
 
 
 def normalise_ranks(ids: Int32Array, combine: Combination) -> RankedLists:
     """The lists of all items, ordered by ranks both ways."""
     count, width = ids.shape
     places = np.broadcast_to(np.arange(1, width + 1, dtype=np.float32), ids.shape)
-    holders = as_sparse(ids, places, count).T.tocsr()
+    holders = _unsorted(ids, places, count).T.tocsr()
     out = np.full_like(ids, -1)
     values = np.full(ids.shape, -np.inf, np.float32)
     _normalise(ids, *parts(holders), combine == "min", out, values)
@@ -144,23 +148,30 @@ def _normalise(
         first, last = chunk * count // chunks, (chunk + 1) * count // chunks
         if first == last:
             continue
-        other = np.zeros(count, np.int64)
-        key = np.empty(width, np.int64)
+        other = np.zeros(count, np.int32)
+        both, ends = np.empty(width, np.int32), np.empty(2 * depth + 1, np.int32)
         for row in range(first, last):
             for entry in range(indptr[row], indptr[row + 1]):
                 other[holders[entry]] = depth - int(holders_place[entry])
+            # Sorted by counting, which keeps the order among equals: no value is above twice the depth.
+            ends[:] = 0
             size = 0
             while size < width and ids[row, size] >= 0:
                 own, back = depth - 1 - size, other[ids[row, size]]
                 value = own + back
                 if smaller:
                     value = min(own, back) if back > 0 else own
-                key[size] = -(value * depth + own)
+                both[size] = value
+                ends[value] += 1
                 size += 1
-            order = np.argsort(key[:size])
-            for place in range(size):
-                out[row, place] = ids[row, order[place]]
-                values[row, place] = -key[order[place]] // depth
+            end = size
+            for value in range(2 * depth + 1):
+                end -= ends[value]
+                ends[value] = end  # the place of the first of this value
+            for before in range(size):
+                place = ends[both[before]]
+                ends[both[before]] += 1
+                out[row, place], values[row, place] = ids[row, before], both[before]
             for entry in range(indptr[row], indptr[row + 1]):
                 other[holders[entry]] = 0
 

@@ -8,8 +8,10 @@ import threading
 import time
 
 import pytest
+from numba import njit
+from numba.core.event import install_listener
 
-from foldwalk.core import progress
+from foldwalk.core import compiling, progress
 from foldwalk.core.progress import PlainLines, RichBars, for_terminal, reporting, task
 
 
@@ -125,10 +127,28 @@ def test_the_terminal_decides(monkeypatch):
         def isatty(self) -> bool:
             return True
 
+    asked = []
+    monkeypatch.setattr(compiling, "tell_of_compiling", lambda: asked.append(True))
     monkeypatch.setattr("sys.stderr", Terminal())
     assert isinstance(for_terminal(), RichBars)
+    assert asked
     pipe = io.StringIO()
     monkeypatch.setattr("sys.stderr", pipe)
     chosen = for_terminal()
     assert isinstance(chosen, PlainLines)
     assert chosen.stream is pipe
+
+
+def test_compiling_is_announced_once(capsys):
+    @njit
+    def one_more(number):
+        return number + 1
+
+    with install_listener("numba:compile", compiling.FirstTime()):
+        one_more(1)
+        one_more(1.5)
+        one_more(2)
+    assert capsys.readouterr().err.count("Compiling for this processor") == 1
+    with install_listener("numba:compile", compiling.FirstTime()):
+        one_more(3)
+    assert capsys.readouterr().err == ""

@@ -93,7 +93,12 @@ _reporter: ContextVar[Reporter] = ContextVar("foldwalk_reporter", default=Silent
 
 def for_terminal() -> Reporter:
     """Bars where a person is looking, plain lines elsewhere; both on stderr."""
-    return RichBars() if sys.stderr.isatty() else PlainLines()
+    if not sys.stderr.isatty():
+        return PlainLines()
+    from foldwalk.core.compiling import tell_of_compiling
+
+    tell_of_compiling()
+    return RichBars()
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from foldwalk.core.errors import BadInput
 from foldwalk.core.graph import Graph
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import Float32Array
+from foldwalk.walk.csr import csr
 
 Links = Literal["union", "mutual", "directed"]
 
@@ -20,7 +21,7 @@ def as_rows(neighbors: Neighbors, weights: Float32Array, columns: int) -> sparse
     keep = (neighbors.ids >= 0) & (weights > 0)
     indptr = np.zeros(len(neighbors) + 1, np.int64)
     np.cumsum(keep.sum(axis=1), out=indptr[1:])
-    rows = sparse.csr_array((weights[keep], neighbors.ids[keep], indptr), shape=(len(neighbors), columns))
+    rows = csr(indptr, neighbors.ids[keep], weights[keep], columns)
     rows.sort_indices()
     return rows
 

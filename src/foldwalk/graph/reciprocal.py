@@ -12,7 +12,7 @@ from scipy import sparse
 
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import AnyArray, Float32Array, Float64Array, Int32Array, IntArray, Scalar
-from foldwalk.walk.csr import parts
+from foldwalk.walk.csr import csr, parts
 from foldwalk.walk.rows import pack
 
 FEW = 64
@@ -107,7 +107,7 @@ def expand_sets(sets: sparse.csr_array, halves: sparse.csr_array) -> sparse.csr_
     np.cumsum(sizes, out=indptr[1:])
     members = np.empty(indptr[-1], np.int32)
     _expand(*parts(sets)[:2], *parts(halves)[:2], sizes, indptr, members, True)
-    return sparse.csr_array((np.ones(len(members), np.float32), members, indptr), shape=sets.shape)
+    return csr(indptr, members, np.ones(len(members), np.float32), sets.shape[1])
 
 
 @njit(cache=True, parallel=True)

@@ -1,4 +1,4 @@
-"""A sparse matrix as the arrays that kernels take, always of the same types: one compiled form each."""
+"""Sparse matrices from and to the arrays of kernels, always of the same types: one compiled form each."""
 
 from __future__ import annotations
 
@@ -6,6 +6,16 @@ import numpy as np
 from scipy import sparse
 
 from foldwalk.core.types import Float32Array, Int32Array, IntArray
+
+
+def csr(indptr: IntArray, indices: Int32Array, data: Float32Array, columns: int) -> sparse.csr_array:
+    """A CSR matrix of these arrays, which are not copied.
+
+    scipy gives the columns the type of the row pointers: wide ones would double what a matrix takes.
+    """
+    if indptr[-1] < 2**31:
+        indptr = indptr.astype(np.int32)
+    return sparse.csr_array((data, indices, indptr), shape=(len(indptr) - 1, columns))
 
 
 def parts(matrix: sparse.csr_array) -> tuple[IntArray, Int32Array, Float32Array]:

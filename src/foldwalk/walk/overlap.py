@@ -21,7 +21,7 @@ from scipy import sparse
 
 from foldwalk.core.errors import BadInput
 from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray, Scalar
-from foldwalk.walk.csr import parts
+from foldwalk.walk.csr import csr, parts
 from foldwalk.walk.rows import CHUNKS
 
 Measure = Literal["product", "minimum", "jensen_shannon"]
@@ -144,7 +144,7 @@ def _combined(
     np.cumsum(sizes, out=indptr[1:])
     ids, values = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.float32)
     _accumulate(*left_parts, *right, columns, code, ENTROPY, indptr, ids, values)
-    return sparse.csr_array((values, ids, indptr), shape=(count, columns))
+    return csr(indptr, ids, values, columns)
 
 
 class InvertedList:

@@ -11,7 +11,7 @@ from numba import njit, prange
 from scipy import sparse
 
 from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray, Scalar
-from foldwalk.walk.csr import parts
+from foldwalk.walk.csr import csr, parts
 from foldwalk.walk.select import LAST, border
 
 CHUNKS = 128
@@ -27,7 +27,7 @@ def keep_largest(
     threshold: Scalar,
     out_ids: Int32Array,
     out_values: Float32Array,
-) -> int:
+) -> Scalar:
     """Move the `cap` largest entries above the threshold from a scratch row to the output; clears the row."""
     floor, last = threshold, np.int32(-1)
     if count > cap > 0:
@@ -285,7 +285,7 @@ def pack(ids: Int32Array, values: Float32Array, sizes: IntArray, columns: int) -
     np.cumsum(sizes, out=indptr[1:])
     indices, data = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.float32)
     _pack(ids, values, indptr, indices, data)
-    return sparse.csr_array((data, indices, indptr), shape=(len(sizes), columns))
+    return csr(indptr, indices, data, columns)
 
 
 @njit(cache=True, parallel=True)

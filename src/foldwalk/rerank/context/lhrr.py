@@ -91,7 +91,7 @@ class LHRR(Reranker):
     def _prepare(self) -> None:
         k = self.params.k
         given = self.neighbors(max(self.params.depth, k) - 1)
-        # Lists and hyperedges are kept by places, which differ from the items' own numbers in a large gallery.
+        # Lists and hyperedges are kept by places, not the items' own numbers in a large gallery.
         self.numbering = Numbering.of(given)
         self.nearest, order = self.numbering.neighbors(given), self.numbering.order
         self.place_weights = (1 - np.log(np.arange(2, k + 1)) / np.log(k)).astype(np.float32)
@@ -101,7 +101,7 @@ class LHRR(Reranker):
         for _ in range(self.params.rounds - 1):
             graph = self.rounds[-1]
             scores = self._similarity(self._rows(graph, everyone), graph, 2 * k)
-            lists = self._sorted(scores, lists, ordered, order)
+            lists = self._sorted(scores, lists, ordered, order.astype(np.int64))
             self.rounds.append(self._hypergraph(lists))
 
     def _walk_new(self, queries: Vectors, top: int) -> Reached:
@@ -134,7 +134,7 @@ class LHRR(Reranker):
         confidence = _sum_of_largest(*parts(edges), self.params.k)
         return Hypergraph(lists, weights, edges, sparse.csr_array(edges.T), confidence)
 
-    def _rows(self, graph: Hypergraph, rows: IntArray) -> Incidence:
+    def _rows(self, graph: Hypergraph, rows: AnyArray) -> Incidence:
         return Incidence(graph.edges[rows], graph.members[rows], graph.confidence, None)
 
     def _join(self, lists: RankedLists, graph: Hypergraph) -> Incidence:

@@ -24,7 +24,7 @@ from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.neighbors.similarity import pair_similarities
 from foldwalk.rerank.order import Reached
-from foldwalk.walk.csr import parts
+from foldwalk.walk.csr import csr, parts
 
 Combination = Literal["sum", "min"]
 
@@ -59,7 +59,7 @@ def _unsorted(ids: Int32Array, weights: AnyArray, columns: int) -> sparse.csr_ar
     keep = (ids >= 0) & (weights > 0)
     indptr = np.zeros(len(ids) + 1, np.int64)
     np.cumsum(keep.sum(axis=1), out=indptr[1:])
-    return sparse.csr_array((weights[keep].astype(np.float32), ids[keep], indptr), shape=(len(ids), columns))
+    return csr(indptr, ids[keep], weights[keep].astype(np.float32), columns)
 
 
 def normalise_ranks(ids: Int32Array, combine: Combination) -> RankedLists:

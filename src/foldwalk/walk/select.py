@@ -153,7 +153,10 @@ def _extremes(row: Float32Array, largest: Float32Array, smallest: Float32Array) 
 
 @njit(cache=True, parallel=True)
 def _top_dense(scores: Float32Array, k: int, ids: Int32Array, values: Float32Array, lowest: IntArray) -> None:
-    """The k-th largest maximum of all classes is no larger than the k-th largest entry: most need no look."""
+    """The k-th largest maximum of all classes is no larger than the k-th largest entry: most need no look.
+
+    Where that leaves too many, the k-th largest entry itself is the floor.
+    """
     rows, columns = scores.shape
     classes = (columns + STRIDE - 1) // STRIDE
     for chunk in prange(CHUNKS):
@@ -171,9 +174,8 @@ def _top_dense(scores: Float32Array, k: int, ids: Int32Array, values: Float32Arr
                     while scores[row, column] != low:
                         column += classes
                     lowest[row] = min(lowest[row], column)
-            floor = np.float32(-np.inf)
-            if classes >= k:
-                floor = kth_largest(maxima, classes, k)
+            enough = classes >= k
+            floor = kth_largest(maxima, classes, k) if enough else kth_largest(scores[row], columns, k)
             size = 0
             for c in range(classes):
                 if maxima[c] < floor:

@@ -24,7 +24,7 @@ FAISS_ROWS = 2_000
 
 
 def ours(n: int, k: int, way: str) -> dict[str, Any]:
-    few = Vectors(synthetic(3_000, d=256).gallery)
+    few = Vectors(synthetic(6_000, d=256).gallery)  # enough for both exact ways
     knn_graph(few, k, way=way)
     vectors = Vectors(synthetic(n, d=256).gallery)
     with Clock() as clock:

@@ -3,13 +3,14 @@
     python benchmarks/knn_graph.py [--sizes 5000,20000,100000] [--k 50]
 
 Every way gets the same synthetic vectors (256 dimensions). Recall is measured on 200 sampled rows. The flat
-FAISS index is timed on 2,000 rows of the larger sets and scaled to all of them, which its cost allows: every
-row costs the same.
+FAISS index is timed on 20,000 rows of a larger set and scaled to all of them, which its cost allows: every
+row costs the same. Up to 20,000 items the figures are the least of three runs.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import Any
 
 import faiss
@@ -20,25 +21,36 @@ from foldwalk.datasets import synthetic
 from foldwalk.neighbors import knn_graph
 from harness import Clock, alone, exponent, save
 
-FAISS_ROWS = 2_000
+FAISS_ROWS = 20_000
+REPEATED_UP_TO = 20_000
+
+
+def least(n: int, work: Callable[[], Any]) -> tuple[dict[str, Any], Any]:
+    """The figures of the fastest of some runs, but the largest memory of all, and what was found."""
+    runs = []
+    for _ in range(3 if n <= REPEATED_UP_TO else 1):
+        with Clock() as clock:
+            found = work()
+        runs.append(clock.figures())
+    fastest = min(runs, key=lambda figures: figures["wall_s"])
+    return fastest | {"peak_mb": max(figures["peak_mb"] for figures in runs)}, found
 
 
 def ours(n: int, k: int, way: str) -> dict[str, Any]:
     few = Vectors(synthetic(6_000, d=256).gallery)  # enough for both exact ways
     knn_graph(few, k, way=way)
     vectors = Vectors(synthetic(n, d=256).gallery)
-    with Clock() as clock:
-        found = knn_graph(vectors, k, way=way)
-    return clock.figures() | {"recall": round(found.recall, 4)}
+    figures, found = least(n, lambda: knn_graph(vectors, k, way=way))
+    return figures | {"recall": round(found.recall, 4)}
 
 
 def flat_faiss(n: int, k: int) -> dict[str, Any]:
     vectors = synthetic(n, d=256).gallery
     rows = min(n, FAISS_ROWS)
     faiss.knn(vectors[:100], vectors[:1000], k + 1, metric=faiss.METRIC_INNER_PRODUCT)
-    with Clock() as clock:
-        faiss.knn(vectors[:rows], vectors, k + 1, metric=faiss.METRIC_INNER_PRODUCT)
-    figures = clock.figures()
+    figures, _ = least(
+        n, lambda: faiss.knn(vectors[:rows], vectors, k + 1, metric=faiss.METRIC_INNER_PRODUCT)
+    )
     scale = n / rows
     return figures | {
         "wall_s": round(figures["wall_s"] * scale, 4),

@@ -8,6 +8,7 @@ from scipy import sparse
 from walk_naive import check_rows, cut_rows, resolvent, some_rows, some_transitions
 
 from foldwalk.walk import multiply_capped, power_series, rows, scale_rows
+from foldwalk.walk.csr import csr
 from foldwalk.walk.rows import pack
 
 
@@ -142,3 +143,12 @@ def test_entries_below_zero_count_as_none():
     left = sparse.csr_array(np.array([[1.0, 1.0], [1.0, 1.0]], np.float32))
     right = sparse.csr_array(np.array([[-1.0, 0.5], [2.0, -0.25]], np.float32))
     assert np.allclose(multiply_capped(left, right, 2).toarray(), [[2, 0.5], [2, 0.5]])
+
+
+def test_matrices_share_the_arrays_they_are_made_of():
+    indices, data = np.int32([1, 0, 2]), np.float32([3, 4, 5])
+    matrix = csr(np.array([0, 1, 1, 3]), indices, data, 4)
+    assert np.array_equal(matrix.toarray(), [[0, 3, 0, 0], [0, 0, 0, 0], [4, 0, 5, 0]])
+    assert np.shares_memory(matrix.indices, indices)
+    assert np.shares_memory(matrix.data, data)
+    assert multiply_capped(csr(np.array([0, 1, 3]), indices, data, 3), matrix, 2).indices.dtype == np.int32

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
 from foldwalk.core import BadInput, UnknownName
 from foldwalk.index import Index
+from foldwalk.index.view import View
 
 
 def test_an_empty_index_has_no_dimension(make_index):
@@ -205,3 +208,14 @@ def test_zero_vectors_are_accepted_and_come_last(index):
     assert found[-1].key == "zero"
     assert index.verify().ok
     assert index.neighbors().ids[-1].max() == -1
+
+
+def test_seconds_include_the_graph(make_index, vectors, monkeypatch):
+    index, build = make_index(), View.graph
+
+    def slowly(view):
+        time.sleep(0.2)
+        return build(view)
+
+    monkeypatch.setattr(View, "graph", slowly)
+    assert index.add_vectors(vectors).seconds >= 0.2

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -138,8 +140,7 @@ class Index:
         Without keys they are numbered. `metadata` maps keys to dictionaries; keys it does not name keep what
         they have.
         """
-        with self._changing():
-            return writing.add_vectors(self._catalog, array, keys, metadata)
+        return self._added(lambda: writing.add_vectors(self._catalog, array, keys, metadata))
 
     def add_images(
         self,
@@ -154,13 +155,15 @@ class Index:
         made again. `on_bad` says what happens to files that are no pictures: "skip" or "raise".
         """
         backbone = self.backbone()
-        with self._changing():
-            return pictures.add_images(self._catalog, backbone, paths_or_folder, root, metadata, on_bad)
+        return self._added(
+            lambda: pictures.add_images(self._catalog, backbone, paths_or_folder, root, metadata, on_bad)
+        )
 
     def add_picture(self, picture: Image, key: str, metadata: Mapping[str, Any] | None = None) -> AddReport:
         """Add one picture that is in memory, an upload say."""
-        with self._changing():
-            return pictures.add_picture(self._catalog, self.backbone(), picture, key, metadata)
+        return self._added(
+            lambda: pictures.add_picture(self._catalog, self.backbone(), picture, key, metadata)
+        )
 
     def remove(self, keys: Iterable[str]) -> int:
         """Remove items; with an unknown key among them nothing changes. Says how many were removed."""
@@ -169,8 +172,7 @@ class Index:
 
     def import_file(self, path: PathLike) -> AddReport:
         """Add the vectors of a .npy, .npz or .parquet file, with the keys and metadata it holds."""
-        with self._changing():
-            return exchange.import_file(self._catalog, Path(path))
+        return self._added(lambda: exchange.import_file(self._catalog, Path(path)))
 
     def rebuild(self) -> None:
         """Close the gaps of removed items, and build the k-NN graph from scratch."""
@@ -244,6 +246,13 @@ class Index:
             yield
             if self.refresh():
                 self._view.graph()
+
+    def _added(self, add: Callable[[], AddReport]) -> AddReport:
+        """Add, bring the graph up to date, and say how long both took."""
+        began = time.perf_counter()
+        with self._changing():
+            report = add()
+        return replace(report, seconds=time.perf_counter() - began)
 
     def __repr__(self) -> str:
         return f"<Index {self.path}: {len(self)} items, version {self.version}>"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -74,7 +73,6 @@ def add_images(
 ) -> AddReport:
     if on_bad not in ("skip", "raise"):
         raise BadInput(f'on_bad must be "skip" or "raise", but it is {on_bad!r}.')
-    began = time.perf_counter()
     paths, below = _find(paths_or_folder, root)
     files, report = _look_at(paths, below, metadata)
     with catalog.writing() as db:
@@ -100,20 +98,18 @@ def add_images(
             report.skipped.extend(skipped)
     if on_bad == "raise" and report.skipped:
         raise BadInput(f"{report.skipped[0].path}: {report.skipped[0].reason}")
-    return replace(report, seconds=time.perf_counter() - began)
+    return report
 
 
 def add_picture(
     catalog: Catalog, backbone: Backbone, picture: Image, key: str, metadata: Mapping[str, Any] | None
 ) -> AddReport:
-    began = time.perf_counter()
     text = None if metadata is None else metadata_text(check_key(key), metadata)
     colours = picture.convert("RGB")
     record = Record(check_key(key), text, thumbnail=descriptors.thumbnail(colours))
     vectors = Vectors.check(backbone.embed([colours]), key)
     with catalog.writing() as db:
-        report = store(catalog, db, vectors, [record], backbone.identity)
-    return replace(report, seconds=time.perf_counter() - began)
+        return store(catalog, db, vectors, [record], backbone.identity)
 
 
 def _find(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -40,7 +39,6 @@ def add_vectors(
     keys: Sequence[str] | None,
     metadata: Mapping[str, Mapping[str, Any]] | None,
 ) -> AddReport:
-    began = time.perf_counter()
     with catalog.writing() as db:
         state = State.read(db)
         vectors = Vectors.check(array, dim=state.dim)
@@ -49,8 +47,7 @@ def add_vectors(
             raise BadInput(f"there are {len(vectors)} vectors, but {len(named)} keys.")
         texts = metadata_texts(named, metadata)
         records = [Record(key, text) for key, text in zip(named, texts, strict=True)]
-        report = store(catalog, db, vectors, records)
-    return replace(report, seconds=time.perf_counter() - began)
+        return store(catalog, db, vectors, records)
 
 
 def _numbered(db: sqlite3.Connection, state: State, count: int) -> list[str]:

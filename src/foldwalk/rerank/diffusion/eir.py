@@ -100,16 +100,16 @@ class EIR(Reranker):
         n = len(self.vectors)
         width, size = min(self.params.keep, self.candidates), min(BLOCK, n)
         ids, values = np.empty((size, width), np.int32), np.empty((size, width), np.float32)
-        scores = np.empty((size, len(self.sample)), np.float32)
-        every = 1 if n <= EXACT_UP_TO else max(1, scores.shape[1] // SAMPLE)
-        rank = max(1, round(width * len(range(0, scores.shape[1], every)) / n))
+        sample = np.ascontiguousarray(self.vectors.values[:: 1 if n <= EXACT_UP_TO else n // SAMPLE])
+        scores = np.empty((size, len(sample)), np.float32)
+        rank = max(1, round(width * len(sample) / n))
         blocks = []
         with task("offline diffusion", n) as advance:
             for first in range(0, n, BLOCK):
                 items = np.arange(first, min(first + BLOCK, n))
                 rows, sizes = slice(0, len(items)), np.zeros(len(items), np.int64)
-                self._similarities(items, scores[rows])
-                radius = kth_of_rows(np.ascontiguousarray(scores[rows, ::every]), rank) - ROUNDING
+                self._similarities(items, sample, scores[rows])
+                radius = kth_of_rows(scores[rows], rank) - ROUNDING
                 solve_truncated(
                     *parts(transitions), self.vectors.values, self.params.metric == "cosine",
                     items, scores[rows], radius,
@@ -120,9 +120,9 @@ class EIR(Reranker):
                 advance(len(items))
         return sparse.csr_array(sparse.vstack(blocks, format="csr"))
 
-    def _similarities(self, items: IntArray, scores: Float32Array) -> None:
+    def _similarities(self, items: IntArray, others: Float32Array, scores: Float32Array) -> None:
         """Of some items to all, or to a sample where they are too many."""
-        own, others = self.vectors.values[items], self.sample.values
+        own = self.vectors.values[items]
         product(own, others, out=scores)
         if self.params.metric == "euclidean":
             squared = (own**2).sum(axis=1)[:, None] + (others**2).sum(axis=1) - 2 * scores

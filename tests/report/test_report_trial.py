@@ -10,13 +10,13 @@ from foldwalk.datasets import Dataset
 from foldwalk.evaluate import LeaveOneOut, Oxford, QueryGallery
 from foldwalk.report.trial import SomeQueries, open_trial
 
-RNG = np.random.default_rng(0)
-X = RNG.normal(size=(30, 4)).astype(np.float32)
+X = np.random.default_rng(0).normal(size=(30, 4)).astype(np.float32)
 LABELS = np.arange(30) % 3
 
 
 def random_ranking(queries: int, items: int) -> Ranking:
-    ids = np.stack([RNG.permutation(items) for _ in range(queries)])
+    rng = np.random.default_rng(0)
+    ids = np.stack([rng.permutation(items) for _ in range(queries)])
     return Ranking(ids, np.tile(np.linspace(1, 0, items), (queries, 1)))
 
 
@@ -49,7 +49,7 @@ def test_leave_one_out_sample_queries_the_rest() -> None:
 
 
 def test_some_queries_judge_as_the_whole_does() -> None:
-    query_labels, rows = RNG.integers(0, 3, 9), np.array([1, 4, 8])
+    query_labels, rows = np.random.default_rng(0).integers(0, 3, 9), np.array([1, 4, 8])
     whole = QueryGallery(query_labels, LABELS)
     ranking = random_ranking(9, 30)
     some = SomeQueries(whole, rows)
@@ -62,7 +62,7 @@ def test_some_queries_judge_as_the_whole_does() -> None:
 
 def test_queries_of_their_own_are_sampled_by_row() -> None:
     protocol = Oxford([[0, 1], [2], [3, 4], [5]], [[9], [], [8], []])
-    queries = RNG.normal(size=(4, 4)).astype(np.float32)
+    queries = np.random.default_rng(1).normal(size=(4, 4)).astype(np.float32)
     dataset = Dataset("toy", "features", X, queries, protocol)
     trial = open_trial(dataset, 2, seed=1)
     assert trial.gallery is X

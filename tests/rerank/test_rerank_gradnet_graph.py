@@ -23,7 +23,6 @@ from foldwalk.rerank.learned.gradnet.parameters import GradNetParams
 from foldwalk.rerank.learned.space import canonical_order
 from samples import clustered
 
-RNG = np.random.default_rng(0)
 GALLERY = Vectors.check(clustered()[0]).unit()
 
 
@@ -84,20 +83,20 @@ def test_features_are_vectors_and_codes_and_zero_where_there_is_no_direction():
 
 
 def test_rotation_loses_nothing():
-    wide = RNG.normal(size=(12, 50)).astype(np.float32)
+    wide = np.random.default_rng(0).normal(size=(12, 50)).astype(np.float32)
     narrow = rotate(wide)
     assert narrow.shape == (12, 12)
     assert np.allclose(narrow @ narrow.T, wide @ wide.T, atol=1e-4)
     dependent = np.concatenate([wide[:4], wide[:4] + wide[4:8]]).astype(np.float32)
     repeated = rotate(np.concatenate([dependent, dependent]))
     assert repeated.shape == (16, 8)  # only as many dimensions as there are different directions
-    tall = RNG.normal(size=(12, 5)).astype(np.float32)
+    tall = np.random.default_rng(0).normal(size=(12, 5)).astype(np.float32)
     assert rotate(tall) is tall
     assert rotate(np.zeros((2, 3), np.float32)).shape == (2, 1)
 
 
 def test_points_of_the_plane_become_directions_that_keep_neighbours():
-    points = Vectors.check(RNG.normal(size=(200, 2)) * 30 + 1000)
+    points = Vectors.check(np.random.default_rng(0).normal(size=(200, 2)) * 30 + 1000)
     lifted = as_directions(points, "euclidean", centre=True)
     assert np.allclose(np.linalg.norm(lifted, axis=1), 1, atol=1e-5)
     before, after = knn_graph(points, 1, "euclidean"), knn_graph(Vectors(lifted), 1, "cosine")
@@ -113,7 +112,7 @@ def test_what_all_vectors_share_is_taken_off():
 
 
 def test_the_order_of_items_is_forgotten():
-    shuffle = RNG.permutation(len(GALLERY))
+    shuffle = np.random.default_rng(0).permutation(len(GALLERY))
     shuffled = Vectors(GALLERY.values[shuffle])
     a, b = canonical_order(GALLERY), canonical_order(shuffled)
     assert np.array_equal(GALLERY.values[a], shuffled.values[b])

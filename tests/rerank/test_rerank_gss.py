@@ -11,7 +11,6 @@ from foldwalk.rerank.learned.space import Space
 from samples import clustered
 
 GALLERY, LABELS = clustered(n=60, d=10)
-RNG = np.random.default_rng(3)
 
 
 def elu(x):
@@ -57,7 +56,7 @@ def test_training_separates_similarities():
 
 def test_an_unseen_query_goes_through_the_same_layers():
     fitted = rerank.create("gss", steps=5, learning_rate=1e-2, k=4).fit(GALLERY)
-    query = unit(GALLERY[:3] + 0.1 * RNG.normal(size=(3, 10))).astype(np.float32)
+    query = unit(GALLERY[:3] + 0.1 * np.random.default_rng(3).normal(size=(3, 10))).astype(np.float32)
     points, own = fitted.space.place(GALLERY), fitted.space.place(query)
     step, degree = transitions(GALLERY, 4)
     w1, b1, w2, b2 = fitted.weights

@@ -33,7 +33,9 @@ def test_neighbours_stand_closer(monkeypatch):
     assert np.abs(edges.row - edges.col).max() <= 2
 
 
-@pytest.mark.parametrize("name", ["dfs", "manifold_ranking", "fsr", "gnn", "k_reciprocal", "lhrr"])
+@pytest.mark.parametrize(
+    "name", ["dfs", "manifold_ranking", "fsr", "gnn", "k_reciprocal", "lhrr", "bfs_tree", "gdp"]
+)
 def test_methods_rank_alike(monkeypatch, tmp_path, name):
     rng = np.random.default_rng(3)
     gallery, queries = rng.normal(size=(300, 8)), rng.normal(size=(5, 8))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy import sparse
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from foldwalk.core.neighbors import Neighbors
@@ -51,6 +52,11 @@ class Numbering:
     def renumber(self, ids: Int32Array) -> Int32Array:
         """Places of the items; none (-1) stays none."""
         return np.where(ids >= 0, self.place[ids], np.int32(-1))
+
+    def matrix_of_items(self, matrix: sparse.csr_array) -> sparse.csr_array:
+        """A matrix whose rows and columns are places, by the items' own numbers; columns in no order."""
+        rows = matrix[self.place]
+        return sparse.csr_array((rows.data, self.order[rows.indices], rows.indptr), shape=rows.shape)
 
     def neighbors(self, neighbors: Neighbors) -> Neighbors:
         """The same lists by places, in the order of places."""

@@ -28,6 +28,8 @@ the first k there; it has a tree and is part of others, and nobody else's place 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numba import njit, prange
 from pydantic import Field
@@ -36,6 +38,7 @@ from scipy import sparse
 from foldwalk.core.errors import BadInput
 from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray, Scalar
 from foldwalk.core.vectors import Vectors
+from foldwalk.graph import Numbering
 from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.context.compare import compare_rows
 from foldwalk.rerank.context.ranked_lists import as_sparse, lists_of_new, normalise_new, normalise_ranks
@@ -70,7 +73,10 @@ class BFSTree(Reranker):
                 f"bfs_tree: dense=True holds rows of n entries and is refused above {DENSE_LIMIT} items; "
                 f"use keep."
             )
-        self.nearest = self.neighbors(max(self.params.depth, k) - 1)
+        given = self.neighbors(max(self.params.depth, k) - 1)
+        # All rows are kept by places, which differ from the items' own numbers in a large gallery.
+        self.numbering = Numbering.of(given)
+        self.nearest = self.numbering.neighbors(given)
         self.by_sum = normalise_ranks(self.nearest.ids, "sum")
         self.lists = normalise_ranks(self.by_sum.ids, "min").first(k - 1)
         self.tail = _tail(self.params.persistence, k)
@@ -83,11 +89,12 @@ class BFSTree(Reranker):
         self.second = sparse.csr_array(self.first @ self.first)
         self._weigh_columns()
         self.rows = self._normalised(sparse.csr_array(self._diagonal(n) + self.first.T), self.second.T)
-        self.inverted = InvertedList(self._balanced()[: self.candidates])
+        self.inverted = InvertedList(self._balanced(), self.numbering.order)
 
     def _walk_new(self, queries: Vectors, top: int) -> Reached:
         k, n = self.params.k, len(self.vectors)
         found = self.search(queries, max(self.params.depth, k) - 1)
+        found = replace(found, ids=self.numbering.renumber(found.ids))
         lists = lists_of_new(self.nearest, found)
         places = self.by_sum.places_of(lists.ids, lists.values)
         lists = normalise_new(lists.ids, places, "min", self.nearest.k + 1)
@@ -103,7 +110,8 @@ class BFSTree(Reranker):
         return compare_rows(self.inverted, self._tree_of_new(own, by), "product", top, self.candidates, None)
 
     def _walk_rows(self, rows: IntArray, top: int) -> Reached:
-        return compare_rows(self.inverted, self.rows[rows], "product", top, self.candidates, rows)
+        own = self.rows[self.numbering.place[rows]]
+        return compare_rows(self.inverted, own, "product", top, self.candidates, rows)
 
     def _diagonal(self, count: int) -> sparse.csr_array:
         return sparse.csr_array(sparse.diags_array(np.full(count, self.itself, np.float32)))

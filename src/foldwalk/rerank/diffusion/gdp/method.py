@@ -27,6 +27,7 @@ from scipy import sparse
 
 from foldwalk.core.types import AnyArray, IntArray
 from foldwalk.core.vectors import Vectors
+from foldwalk.graph import Numbering
 from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.diffusion.affinity import gaussian_rows, reach_of
 from foldwalk.rerank.diffusion.gdp.matrices import diffusion_matrix
@@ -64,9 +65,12 @@ class GDP(Reranker):
 
     def _prepare(self) -> None:
         p = self.params
-        neighbors = self.neighbors(max(p.k, p.wide) - 1)
-        self.reach = reach_of(neighbors, p.k)
-        directed = gaussian_rows(neighbors, p.k, self.reach, itself=True)
+        given = self.neighbors(max(p.k, p.wide) - 1)
+        # The process runs by places, which differ from the items' own numbers in a large gallery.
+        numbering = Numbering.of(given)
+        neighbors = numbering.neighbors(given)
+        reach = reach_of(neighbors, p.k)
+        directed = gaussian_rows(neighbors, p.k, reach, itself=True)
         affinity = sparse.csr_array(directed.maximum(directed.T))
         affinity.sort_indices()
         process = Diffusion(
@@ -77,7 +81,7 @@ class GDP(Reranker):
             p.keep,
         )
         process.run(p.steps, watched=2 * p.k if p.until_settled else 0)
-        self.diffused = process.similarity
+        self.diffused, self.reach = numbering.matrix_of_items(process.similarity), reach[numbering.place]
 
     def _walk_new(self, queries: Vectors, top: int) -> Reached:
         found = self.search(queries, self.params.k - 1)

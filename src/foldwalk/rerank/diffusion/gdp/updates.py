@@ -66,7 +66,8 @@ class Diffusion:
             return
         largest = float(after.data.max(initial=0))
         largest = largest if largest > 0 else 1.0
-        self.similarity, self.scale = sparse.csr_array(after / np.float32(largest)), self.scale * largest
+        after.data /= np.float32(largest)
+        self.similarity, self.scale = sparse.csr_array(after), self.scale * largest
 
     def _play(self) -> sparse.csr_array:
         """(A T) * A', only where A' has an entry; rows that hardly sum to anything stay small."""

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from foldwalk.cli.main import run
 from foldwalk.core import memory
 
 LOOP = """
@@ -41,3 +42,14 @@ def test_pages_are_asked_for_once():
 def test_another_c_library(monkeypatch):
     monkeypatch.setattr(memory.ctypes, "CDLL", lambda _: object())
     assert memory.keep_freed_memory() is False
+
+
+@pytest.mark.parametrize(("command", "kept"), [("train", True), ("methods", False)])
+def test_the_command_that_trains_keeps_it(monkeypatch, command, kept):
+    asked = []
+    monkeypatch.setattr(memory, "keep_freed_memory", lambda: asked.append(True))
+    monkeypatch.setattr("sys.argv", ["foldwalk", command, "--no-such-option"])
+    with pytest.raises(SystemExit) as ended:
+        run()
+    assert ended.value.code == 2
+    assert bool(asked) == kept

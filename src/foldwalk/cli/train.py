@@ -41,12 +41,10 @@ def train(
     and what unseen queries need: foldwalk.learn.GradNet.load(OUT/model.safetensors).
     """
     from foldwalk.core import BadInput, MissingExtra, UnknownName
-    from foldwalk.core.memory import keep_freed_memory
     from foldwalk.core.progress import for_terminal, reporting
 
     if method not in METHODS:
         raise UnknownName(f"there is no training {method!r}; there are {', '.join(METHODS)}.")
-    keep_freed_memory()
     if method == "gradnet":
         if source is None or config is not None:
             raise BadInput(

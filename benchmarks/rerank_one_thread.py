@@ -2,7 +2,7 @@
 
     python benchmarks/rerank_one_thread.py
 
-Work shared by two threads costs more CPU seconds in all than on one. Beside it, k-reciprocal encoding in
+Work shared by two threads can cost more CPU seconds in all than on one. Beside it, k-reciprocal encoding in
 plain numpy. The least of three runs; sets as in rerank_scaling.py.
 """
 

@@ -142,7 +142,9 @@ def every_method() -> str:
         f"`{name}`" for name, g in content["growth_of_cpu_from_10000"].items() if (g or 0) > 1.3
     )
     growth = (
-        f"Growth above 1.3, more than is wanted: {steep}." if steep else "No method grows faster than n^1.3."
+        f"Growth above 1.3, more than is wanted: {steep}."
+        if steep
+        else "In this run no method grows faster than n^1.3."
     )
     return (
         f"{rows(head, lines)}\nThe graph itself (50 neighbours): {graphs}. "
@@ -224,7 +226,7 @@ Methods that count distances from the farthest item get it with the exact graph 
 256 of the items are looked at.
 
 The authors' own programs took these CPU seconds on sets of the same kind, on another machine with two cores:
-a scale, not a race. Work shared by two threads costs more CPU seconds in all than on one:
+a scale, not a race. Work shared by two threads can cost more CPU seconds in all than on one:
 `python benchmarks/rerank_one_thread.py` measures the same on one thread.
 
 {beside_authors()}"""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 from service_samples import drawn, png, running_service
 
 CHROMIUM = os.environ.get("FOLDWALK_CHROMIUM") or shutil.which("chromium")
@@ -62,6 +62,11 @@ def page(browser: Browser) -> Iterator[Page]:
 
 def upload(page: Page, content: bytes, name: str = "mine.png") -> None:
     page.set_input_files("#file", {"name": name, "mimeType": "image/png", "buffer": content})
+
+
+def wait_for_map(page: Page) -> None:
+    """Until the map is drawn; `to_be_enabled` takes a disabled fieldset for an enabled one."""
+    expect(page.locator("#map-switch:enabled")).to_be_visible(timeout=120_000)
 
 
 def test_browse_then_search_from_a_tile(page: Page, url: str) -> None:
@@ -139,11 +144,37 @@ def test_the_picker_is_built_from_the_cards(page: Page, url: str) -> None:
     expect(page.locator("#walk-list .tile")).to_have_count(10)
 
 
+def test_an_explanation_closed_while_it_was_looked_for_stays_closed(page: Page, url: str) -> None:
+    page.goto(f"{url}/?key=wedge/02.png&method=cas")
+    expect(page.locator("#walk-list .tile")).to_have_count(20)
+    held: list[Route] = []
+    page.route("**/api/explain", lambda asked: held.append(asked))
+    page.locator("#walk-list .tile").nth(2).click()
+    expect(page.locator("#why")).to_contain_text("Looking for the way")
+    page.keyboard.press("Escape")
+    expect(page.locator("#why")).to_be_hidden()
+    with page.expect_response("**/api/explain"):
+        held.pop().continue_()
+    page.wait_for_timeout(300)
+    expect(page.locator("#why")).to_be_hidden()
+    page.locator("#walk-list .tile").nth(3).click()
+    expect(page.locator("#why")).to_contain_text("Looking for the way")
+    page.locator("#walk-list .tile").nth(4).click()
+    later = page.locator("#walk-list .tile").nth(4).get_attribute("data-key")
+    for waiting in reversed(held):  # the answer that was asked for first comes last
+        with page.expect_response("**/api/explain"):
+            waiting.continue_()
+        page.wait_for_timeout(300)
+    assert later
+    expect(page.locator("#why h2")).to_have_attribute("title", later)
+    expect(page.locator("#why .hop").first).to_be_visible()
+
+
 def test_the_map_is_drawn_clicked_and_switched(page: Page, url: str) -> None:
     page.goto(url)
     page.get_by_role("tab", name="Map").click()
     expect(page.locator("#map-state")).to_contain_text("Drawing the map")
-    expect(page.locator("#map-switch")).to_be_enabled(timeout=60_000)
+    wait_for_map(page)
     expect(page.locator("#map-state")).to_be_empty()
     painted = "document.getElementById('canvas').toDataURL()"
     page.wait_for_timeout(500)
@@ -216,7 +247,7 @@ def test_everything_can_be_done_by_keyboard(page: Page, url: str) -> None:
     page.get_by_role("tab", name="Results").focus()
     page.keyboard.press("ArrowRight")
     expect(page.get_by_role("tab", name="Map")).to_be_focused()
-    expect(page.locator("#map-switch")).to_be_enabled(timeout=60_000)
+    wait_for_map(page)
     page.locator("#canvas").focus()
     page.keyboard.press("+")
     page.keyboard.press("ArrowLeft")
@@ -257,7 +288,7 @@ def test_a_phone_shows_everything_without_scrolling_sideways(browser: Browser, u
         page.get_by_role("button", name="Close the explanation").tap()
         page.locator("#more summary").tap()
         page.get_by_role("tab", name="Map").tap()
-        expect(page.locator("#map-switch")).to_be_enabled(timeout=60_000)
+        wait_for_map(page)
         assert not page.evaluate(sideways)
         page.goto(f"{url}/docs")
         expect(page.locator(".operation")).not_to_have_count(0)

@@ -17,6 +17,7 @@ let subject = null;
 let running = new AbortController();
 let seed = 0;
 let opener = null; // the tile that asked why, to which the keyboard returns
+let wanted = null; // the question whose answer is still wanted
 
 function complain(title, text) {
   const close = el("button", { className: "quiet", type: "button", onclick: () => (byId("notice").hidden = true) }, "Close");
@@ -32,6 +33,7 @@ async function search(next) {
   running = new AbortController();
   const { signal } = running;
   subject = next;
+  wanted = null;
   byId("notice").hidden = true;
   hideWhy();
   showSubject(subject);
@@ -79,18 +81,20 @@ async function why(key) {
   opener = document.activeElement;
   markChosen(key);
   showWhyLoading(key);
-  const asked = subject;
+  const question = { subject };
+  wanted = question;
   try {
-    const explained = await api.explain(asked, key, choice(), running.signal);
-    if (asked === subject) showWhy(key, asked, explained, { search: searchKey, close: closeWhy });
+    const explained = await api.explain(subject, key, choice(), running.signal);
+    if (question === wanted) showWhy(key, question.subject, explained, { search: searchKey, close: closeWhy });
   } catch (error) {
-    if (error.name === "AbortError") return;
+    if (error.name === "AbortError" || question !== wanted) return;
     hideWhy();
     complain("There is no explanation", sentenceCase(error.message));
   }
 }
 
 function closeWhy() {
+  wanted = null;
   hideWhy();
   markChosen(null);
   opener?.focus();

@@ -28,7 +28,7 @@ demo: $(VENV)/.core
 	$(BIN)/foldwalk demo
 
 test: $(VENV)/.dev browser
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -39,11 +39,24 @@ def test_nobody_belongs_with_an_absent_item():
     assert same.tolist() == [[True, False], [True, False], [False, False]]
 
 
+def test_chains_are_the_closure_of_pairs():
+    scattered = np.random.default_rng(1).normal(size=(120, 3)).astype(np.float32)
+    labels = PseudoLabels(knn_graph(Vectors(scattered).unit(), 30))
+    everybody = np.tile(np.arange(120), (120, 1))
+    reached = labels.same(np.arange(120), everybody) | np.eye(120, dtype=bool)
+    for middle in range(120):
+        reached |= reached[:, middle, None] & reached[middle]
+    assert (labels.chained(np.arange(120), everybody) == reached).all()
+    assert reached.sum() > labels.same(np.arange(120), everybody).sum()
+    assert not labels.chained(np.arange(3), np.full((3, 2), -1)).any()
+
+
 def test_given_labels():
     labels = GivenLabels(["a", "b", "a"], 3)
     assert labels.same(np.array([0, 1]), np.array([[2, 1, -1], [0, 1, 2]])).tolist() == [
         [True, False, False],
         [False, True, False],
     ]
+    assert labels.chained(np.array([0]), np.array([[2, 1, -1]])).tolist() == [[True, False, False]]
     with pytest.raises(BadInput, match="one for each of 4 items"):
         GivenLabels([1, 2], 4)

@@ -13,10 +13,11 @@ f can be had back from what comes out.
 Readings and deviations: the paper re-ranks hundreds of items by hundreds of anchors in a deep, wide network
 that is trained with labels on another collection. Ours re-ranks 128 by 64 in two layers as wide as the
 anchors, is trained on the gallery itself on pairs that its graph agrees on (see `shortlists.py`, also for
-given labels), and counts similarities from the mean over all pairs. The projection starts orthogonal and the
-residual branches at zero: untrained, items are ranked by the cosine of their f with the query's. Once
-trained, the score is mixed with plain similarity as far as held-out pairs ask for it. What is not on the
-list follows by plain similarity.
+given labels), and counts similarities from the mean over all pairs. On lists of 128 the far end of the
+query's own group stands too: whom a chain of such pairs joins with the query is no stranger. The projection
+starts orthogonal and the residual branches at zero: untrained, items are ranked by the cosine of their f with
+the query's. Once trained, the score is mixed with plain similarity as far as held-out pairs ask for it. What
+is not on the list follows by plain similarity.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ class CSA(ShortlistNetwork):
     paper = "Ouyang et al., Contextual similarity aggregation with self-attention, NeurIPS 2021"
     summary = "items are alike when they are similar to the same anchors, as self-attention sees it"
     Parameters = CSAParams
+    doubts_chains = True
 
     def _network(self) -> Any:
         from foldwalk.rerank.learned.networks.attention import AffinityAggregation
@@ -73,5 +75,5 @@ class CSA(ShortlistNetwork):
     def _scores(self, queries: Float32Array, ids: Int32Array) -> Any:
         return self._read(queries, ids)[0]
 
-    def _loss(self, queries: Float32Array, ids: Int32Array, same: Any, absent: Any) -> Any:
-        return super()._loss(queries, ids, same, absent) + self.params.reconstruction * self._lost
+    def _loss(self, queries: Float32Array, ids: Int32Array, friends: Any, strangers: Any) -> Any:
+        return super()._loss(queries, ids, friends, strangers) + self.params.reconstruction * self._lost

@@ -30,7 +30,7 @@ from foldwalk.core.ranking import Ranking
 from foldwalk.core.types import Float32Array, Int32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.neighbors import Searcher, prepare
-from foldwalk.rerank.learned.shortlists import BLOCK, ShortlistNetwork, ShortlistParams
+from foldwalk.rerank.learned.shortlists import ShortlistNetwork, ShortlistParams
 from foldwalk.rerank.learned.space import Space
 from foldwalk.rerank.learned.training import need_torch
 from foldwalk.rerank.order import Reached
@@ -103,8 +103,7 @@ class LAttQE(ShortlistNetwork):
         ids, trust = self._padded(found.ids), float(self.network.trust)
         out = np.empty_like(queries)
         with torch.no_grad():
-            for first in range(0, len(queries), BLOCK):
-                part = slice(first, first + BLOCK)
+            for part in self._parts(len(queries)):
                 around = torch.from_numpy(self._items(ids[part]))
                 out[part] = self._mean(queries[part], ids[part], around, trust).numpy()
         return prepare(Vectors(out), self.params.metric)

@@ -7,12 +7,17 @@ Two items count as the same when their expanded sets of mutual neighbours R* (Zh
 
 A majority of the union is a strict demand, and a symmetric one: two items can hardly fulfil it by chance. It
 knows nothing of the order of the items. Given labels take its place where there are any.
+
+The demand is so strict that the far end of a large group fails it. Two items that a chain of such pairs joins
+may therefore belong together though they are no pair: whether they do, the graph cannot tell.
 """
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
 
 from foldwalk.core.errors import BadInput
 from foldwalk.core.neighbors import Neighbors
@@ -37,14 +42,21 @@ class PseudoLabels:
         indptr, columns, shared = parts(common)
         rows = np.repeat(np.arange(len(neighbors)), np.diff(indptr))
         same = 3 * shared > sizes[rows] + sizes[columns]  # 2 c > a + b - c
-        self.keys = np.sort(rows[same].astype(np.int64) * len(neighbors) + columns[same])
+        pairs = (rows[same].astype(np.int64), columns[same])
         self.n = len(neighbors)
+        self.keys = np.sort(pairs[0] * self.n + pairs[1])
+        joined = sparse.csr_array((np.ones(len(self.keys), np.int8), pairs), shape=(self.n, self.n))
+        self.chain: Int32Array = connected_components(joined, directed=False)[1]
 
     def same(self, rows: IntArray, ids: Int32Array | IntArray) -> BoolArray:
         """Whether ids[r, c] belongs with rows[r]; an id of -1 belongs with nobody."""
         asked = rows[:, None] * self.n + ids
         places = np.minimum(np.searchsorted(self.keys, asked), len(self.keys) - 1)
         return np.asarray((ids >= 0) & (self.keys[places] == asked))
+
+    def chained(self, rows: IntArray, ids: Int32Array | IntArray) -> BoolArray:
+        """Whether a chain of pairs joins rows[r] with ids[r, c]."""
+        return np.asarray((ids >= 0) & (self.chain[ids] == self.chain[rows][:, None]))
 
 
 class GivenLabels:
@@ -58,3 +70,5 @@ class GivenLabels:
 
     def same(self, rows: IntArray, ids: Int32Array | IntArray) -> BoolArray:
         return np.asarray((ids >= 0) & (self.labels[ids] == self.labels[rows][:, None]))
+
+    chained = same

@@ -7,8 +7,9 @@ By default such a network is trained on the gallery itself, on pairs that the gr
     method.save_weights("csa.npz")      keep what was learned
     method.load_weights("csa.npz")      use it: `fit` then trains nothing
 
-The number of steps is fixed. Every residual branch starts at zero, so that the untrained network is a method
-that is known: its file says which.
+Who is no friend counts as a stranger; where lists are long (`doubts_chains`), only who no chain of friends
+joins with the query, and the others teach nothing. The number of steps is fixed. Every residual branch starts
+at zero, so that the untrained network is a method that is known: its file says which.
 
 A network is trusted as far as it helps. One teaching item of five is held out; their lists are ranked by
 
@@ -25,7 +26,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -47,7 +48,7 @@ from foldwalk.rerank.learned.training import need_torch, train
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params
 
-BLOCK = 256
+MOST_LISTS, MOST_NUMBERS = 256, 2**25  # at once
 HELD_OUT, MOST_HELD_OUT = 5, 256  # one item of so many, and no more than so many
 TRUSTS = (0.0, 0.125, 0.25, 0.5, 0.75, 1.0)
 NEARLY = 0.002  # of the mean average precision
@@ -65,8 +66,9 @@ class ShortlistNetwork(Reranker):
 
     network: Any
     weights: dict[str, AnyArray]
-    strangers: float
+    strangeness: float
     taught: dict[str, AnyArray] | None = None
+    doubts_chains: ClassVar[bool] = False
 
     @abstractmethod
     def _network(self) -> Any:
@@ -133,8 +135,8 @@ class ShortlistNetwork(Reranker):
         torch = need_torch(self.name)
         # The mean similarity of all pairs, from a sample: what is no more similar than that is a stranger.
         some = self.vectors.values[canonical_order(self.vectors)[:500]]
-        self.strangers = 0.0
-        self.strangers = float(self._similarity(some[None], some[None], np.array(True)).mean())
+        self.strangeness = 0.0
+        self.strangeness = float(self._similarity(some[None], some[None], np.array(True)).mean())
         self._describe()
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
@@ -147,9 +149,9 @@ class ShortlistNetwork(Reranker):
         near = self._padded(known.ids)
         order, rng = canonical_order(self.vectors), generator(self.seed, self.name)
         if labels is not None:
-            friends = labels.same(np.arange(len(near)), near)
+            friends, strangers = self._told(labels, np.arange(len(near)), near)
             # Somebody without friends or without strangers on the list has nothing to teach.
-            teaching = np.asarray(friends.any(axis=1) & ((near >= 0) & ~friends).any(axis=1))
+            teaching = np.asarray(friends.any(axis=1) & strangers.any(axis=1))
             order = order[teaching[order]]
         p, torch = self.params, need_torch(self.name)
         if labels is None or not len(order):
@@ -162,24 +164,33 @@ class ShortlistNetwork(Reranker):
 
         def loss(_: int) -> Any:
             rows = order[np.sort(rng.choice(len(order), size=min(p.batch, len(order)), replace=False))]
-            ids = near[rows]
-            same = torch.from_numpy(labels.same(rows, ids))
-            absent = torch.from_numpy(ids < 0)
-            return self._loss(self.vectors.values[rows], ids, same, absent)
+            told = (torch.from_numpy(known) for known in self._told(labels, rows, near[rows]))
+            return self._loss(self.vectors.values[rows], near[rows], *told)
 
         self.network.train()
         train(self.name, self.network.parameters(), loss, p.steps, p.learning_rate)
         self.network.eval()
         if p.steps:
-            best = self._best_trust(held_out, near[held_out], labels.same(held_out, near[held_out]))
-            self.network.trust.fill_(best)
+            told = self._told(labels, held_out, near[held_out])
+            self.network.trust.fill_(self._best_trust(held_out, near[held_out], *told))
         self._use(None)
 
-    def _best_trust(self, rows: IntArray, ids: Int32Array, same: BoolArray) -> float:
+    def _told(
+        self, labels: GivenLabels | PseudoLabels, rows: IntArray, ids: Int32Array
+    ) -> tuple[BoolArray, BoolArray]:
+        """Which items of the lists are friends, and which are strangers; some may be neither."""
+        friends = labels.same(rows, ids)
+        close = labels.chained(rows, ids) if self.doubts_chains else friends
+        return friends, (ids >= 0) & ~close
+
+    def _best_trust(self, rows: IntArray, ids: Int32Array, friends: BoolArray, strangers: BoolArray) -> float:
         """The middle one of those that rank lists about as well as any; plain search where it does."""
         with need_torch(self.name).no_grad():
-            blends = self._blends(self.vectors.values[rows], ids, TRUSTS)
-        found = np.array([mean_average_precision(scores, ids, same) for scores in blends])
+            blends = [
+                self._blends(self.vectors.values[rows[p]], ids[p], TRUSTS) for p in self._parts(len(rows))
+            ]
+        joined = (np.concatenate(parts) for parts in zip(*blends, strict=True))
+        found = np.array([mean_average_precision(scores, friends, strangers) for scores in joined])
         good = np.flatnonzero(found >= found.max() - NEARLY)
         return float(TRUSTS[good[len(good) // 2] if good[0] > 0 else 0])
 
@@ -191,12 +202,12 @@ class ShortlistNetwork(Reranker):
         plain = self._similarity(queries[:, None], self._items(ids), (ids >= 0)[:, None])[:, 0]
         return [np.asarray((1 - trust) * np.clip(plain, -1, 1) + trust * scores) for trust in trusts]
 
-    def _loss(self, queries: Float32Array, ids: Int32Array, same: Any, absent: Any) -> Any:
+    def _loss(self, queries: Float32Array, ids: Int32Array, friends: Any, strangers: Any) -> Any:
         """Each friend on the list against all strangers: mean of - log(e^f / (e^f + sum of e^s))."""
         torch = need_torch(self.name)
         logits = self._scores(queries, ids) * self.network.sharpness.exp()
-        strangers = torch.logsumexp(logits.masked_fill(same | absent, -torch.inf), dim=1, keepdim=True)
-        return torch.nn.functional.softplus(strangers - logits)[same].mean()
+        against = torch.logsumexp(logits.masked_fill(~strangers, -torch.inf), dim=1, keepdim=True)
+        return torch.nn.functional.softplus(against - logits)[friends].mean()
 
     def _use(self, weights: dict[str, AnyArray] | None) -> None:
         torch = need_torch(self.name)
@@ -225,8 +236,7 @@ class ShortlistNetwork(Reranker):
         trust = float(self.network.trust)
         scores = found.similarities.copy()
         with task(f"{self.name} on shortlists", len(queries)) as advance, torch.no_grad():
-            for first in range(0, len(queries) if trust > 0 else 0, BLOCK):
-                part = slice(first, first + BLOCK)
+            for part in self._parts(len(queries) if trust > 0 else 0):
                 ids = self._padded(found.ids[part])
                 blended = self._blends(queries.values[part], ids, [trust])[0]
                 scores[part] = blended[:, : found.k]
@@ -241,6 +251,12 @@ class ShortlistNetwork(Reranker):
         k: int = self.params.k
         return np.pad(ids[:, :k], ((0, 0), (0, max(0, k - ids.shape[1]))), constant_values=-1)
 
+    def _parts(self, count: int) -> list[slice]:
+        """So many lists in parts whose vectors take little memory."""
+        size = MOST_NUMBERS // (self.params.k * self.vectors.values.shape[1])
+        size = max(1, min(size, MOST_LISTS))
+        return [slice(first, first + size) for first in range(0, count, size)]
+
     def _items(self, ids: Int32Array) -> Float32Array:
         """The vectors of lists of items, (q, k, d); zeros where there is nobody."""
         return np.where((ids >= 0)[:, :, None], self.vectors.values[ids], np.float32(0))
@@ -252,7 +268,7 @@ class ShortlistNetwork(Reranker):
             lengths = [np.einsum("qmd,qmd->qm", v, v) for v in (a, b)]
             squared = lengths[0][:, :, None] + lengths[1][:, None, :] - 2 * products
             products = 1 / (1 + np.sqrt(np.maximum(squared, 0)))
-        relative = (products - self.strangers) / max(1 - self.strangers, 1e-6)
+        relative = (products - self.strangeness) / max(1 - self.strangeness, 1e-6)
         return np.where(known, relative, 0).astype(np.float32)
 
     def _state(self) -> dict[str, AnyArray]:
@@ -267,9 +283,9 @@ class ShortlistNetwork(Reranker):
         self._finished()
 
 
-def mean_average_precision(scores: Float32Array, ids: Int32Array, same: BoolArray) -> float:
-    """Of lists ranked by scores, each with a friend at least; ids of -1 come last."""
-    order = np.argsort(np.where(ids >= 0, -scores, np.inf), axis=1, kind="stable")
-    hits = np.take_along_axis(same, order, axis=1)
+def mean_average_precision(scores: Float32Array, friends: BoolArray, strangers: BoolArray) -> float:
+    """Of lists ranked by scores, each with a friend at least; who is neither comes last."""
+    order = np.argsort(np.where(friends | strangers, -scores, np.inf), axis=1, kind="stable")
+    hits = np.take_along_axis(friends, order, axis=1)
     precision = np.cumsum(hits, axis=1) / np.arange(1, hits.shape[1] + 1)
     return float(((precision * hits).sum(axis=1) / hits.sum(axis=1)).mean())

@@ -33,7 +33,7 @@ from foldwalk.core.products import product
 from foldwalk.core.progress import task
 from foldwalk.core.types import AnyArray, Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
-from foldwalk.graph import as_rows, cosine_power, knn_affinity, normalise
+from foldwalk.graph import Numbering, as_rows, cosine_power, knn_affinity, normalise
 from foldwalk.rerank.base import SAMPLE, Reranker
 from foldwalk.rerank.diffusion.truncated import kth_of_rows, solve_truncated
 from foldwalk.rerank.order import Reached
@@ -68,9 +68,14 @@ class EIR(Reranker):
     Parameters = EIRParams
 
     def _prepare(self) -> None:
-        neighbors = self.neighbors(self.params.k - 1)
+        given, n = self.neighbors(self.params.k - 1), len(self.vectors)
+        # Systems are solved by places, which differ from the items' own numbers in a large gallery.
+        numbering = Numbering.along(given) if n > EXACT_UP_TO else Numbering.as_given(n)
+        neighbors = numbering.neighbors(given)
         graph = knn_affinity(neighbors, cosine_power(neighbors, self.params.gamma), "mutual")
-        self.offline = self._offline_rows(normalise(graph, "symmetric").matrix)
+        transitions = normalise(graph, "symmetric").matrix
+        rows = self._offline_rows(transitions, self.vectors.values[numbering.order])
+        self.offline = numbering.matrix_of_items(rows)
 
     def _walk_new(self, queries: Vectors, top: int) -> Reached:
         found = self.search(queries, self.params.k_query)
@@ -96,7 +101,7 @@ class EIR(Reranker):
     def _restore(self, state: dict[str, AnyArray]) -> None:
         self.offline = unflatten(state)["offline"]
 
-    def _offline_rows(self, transitions: sparse.csr_array) -> sparse.csr_array:
+    def _offline_rows(self, transitions: sparse.csr_array, vectors: Float32Array) -> sparse.csr_array:
         n = len(self.vectors)
         width, size = min(self.params.keep, self.candidates), min(BLOCK, n)
         ids, values = np.empty((size, width), np.int32), np.empty((size, width), np.float32)
@@ -108,11 +113,10 @@ class EIR(Reranker):
             for first in range(0, n, BLOCK):
                 items = np.arange(first, min(first + BLOCK, n))
                 rows, sizes = slice(0, len(items)), np.zeros(len(items), np.int64)
-                self._similarities(items, sample, scores[rows])
+                self._similarities(vectors[items], sample, scores[rows])
                 radius = kth_of_rows(scores[rows], rank) - ROUNDING
                 solve_truncated(
-                    *parts(transitions), self.vectors.values, self.params.metric == "cosine",
-                    items, scores[rows], radius,
+                    *parts(transitions), vectors, self.params.metric == "cosine", items, scores[rows], radius,
                     self.params.alpha, self.params.tolerance, self.params.max_iterations,
                     ids[rows], values[rows], sizes,
                 )  # fmt: skip
@@ -120,9 +124,8 @@ class EIR(Reranker):
                 advance(len(items))
         return sparse.csr_array(sparse.vstack(blocks, format="csr"))
 
-    def _similarities(self, items: IntArray, others: Float32Array, scores: Float32Array) -> None:
+    def _similarities(self, own: Float32Array, others: Float32Array, scores: Float32Array) -> None:
         """Of some items to all, or to a sample where they are too many."""
-        own = self.vectors.values[items]
         product(own, others, out=scores)
         if self.params.metric == "euclidean":
             squared = (own**2).sum(axis=1)[:, None] + (others**2).sum(axis=1) - 2 * scores

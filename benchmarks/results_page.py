@@ -23,7 +23,7 @@ INTRODUCTION = """# Results
 Every method at its defaults, each figure next to plain search. Leave-one-out: every
 item is a query for the rest of its class; mAP in percent of the whole ranking. What is worse than plain
 search is marked **−**; a dash alone was not measured. No method sees a label; but how `csa`, `lattqe`, `ssr`
-and `auto` decide was settled while some of these figures were known, so expect a little less of them elsewhere.
+and `auto` decide was settled while some of these figures were known: expect a little less of them elsewhere.
 Commands with `--queries` drew so many of the items at random as queries.
 
 """

@@ -250,3 +250,13 @@ def test_unknown_names_are_answered_with_near_ones():
         rerank.create("k_reciprocl")
     with pytest.raises(ValueError, match="plain"):
         rerank.create("plane")
+
+
+UNCUT = [name for name in NAMES if "dense" in {p.name for p in rerank.describe(name).parameters}]
+
+
+@pytest.mark.parametrize("uncut", UNCUT)
+def test_the_dense_form_is_for_few_items(uncut):
+    check_total_order(create(uncut, dense=True).fit(GALLERY).rank(QUERIES, top=10), len(QUERIES), 10, 0)
+    with pytest.raises(BadInput, match="dense=True holds n x n numbers and is refused above 5000 items"):
+        create(uncut, dense=True).fit(np.ones((5001, 2)))

@@ -18,7 +18,6 @@ from context_naive import (
 from reference import SETS, load_reference
 
 from foldwalk import rerank
-from foldwalk.core import BadInput
 
 
 def rank_biased_overlap(a, b, p):
@@ -80,11 +79,6 @@ def test_rows_are_cut_to_their_largest_entries():
 def test_the_clusters_come_first():
     ranking = rerank.create("bfs_tree", k=8).fit(GALLERY).rank_self(top=8)
     assert (LABELS[ranking.ids] == LABELS[:, None]).mean() > 0.95
-
-
-def test_dense_is_refused_on_many_items():
-    with pytest.raises(BadInput, match="dense=True"):
-        rerank.create("bfs_tree", dense=True).fit(np.ones((5001, 2)))
 
 
 @pytest.mark.parametrize("place", range(3), ids=SETS)

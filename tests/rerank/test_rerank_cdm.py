@@ -7,7 +7,6 @@ import pytest
 from context_naive import EVERYONE, GALLERY, LABELS, QUERIES, agrees
 
 from foldwalk import rerank
-from foldwalk.core import BadInput
 
 
 def distances(x, y):
@@ -89,8 +88,3 @@ def test_copies_do_not_make_scales_infinite():
 def test_the_clusters_come_first():
     ranking = rerank.create("cdm").fit(GALLERY).rank_self(top=8)
     assert (LABELS[ranking.ids] == LABELS[:, None]).mean() > 0.95
-
-
-def test_dense_is_refused_on_many_items():
-    with pytest.raises(BadInput, match="dense=True"):
-        rerank.create("cdm", dense=True).fit(np.ones((5001, 2)))

@@ -92,7 +92,7 @@ def test_every_variant_is_its_dense_form(variant):
     for _ in range(STEPS):
         dense = dense_step(dense, t, update)
     ours = rerank.create(
-        "gdp", start=start, transition=transition, update=update, k=K, wide=40, keep=5000,
+        "gdp", start=start, transition=transition, update=update, k=K, dense=True,
         steps=STEPS, until_settled=False,
     ).fit(FEW)  # fmt: skip
     found = ours.diffused.toarray()
@@ -133,13 +133,13 @@ def test_it_stops_when_the_rankings_settle():
         if shared[-1] - shared[-2] < 0.3:
             break
     assert 2 <= len(states) - 1 < 15
-    ours = rerank.create("gdp", k=K, wide=40, keep=5000).fit(FEW).diffused.toarray()
+    ours = rerank.create("gdp", k=K, dense=True).fit(FEW).diffused.toarray()
     assert np.allclose(ours / ours.max(), states[-1] / states[-1].max(), atol=1e-4)
 
 
 def test_cutting_rows_hardly_changes_the_answer():
     gallery = synthetic(1000).gallery
-    whole = rerank.create("gdp", keep=5000, wide=5000).fit(gallery).rank_self(top=50).ids
+    whole = rerank.create("gdp", dense=True).fit(gallery).rank_self(top=50).ids
     cut = rerank.create("gdp").fit(gallery).rank_self(top=50).ids
     assert np.mean([len(np.intersect1d(a, b)) for a, b in zip(whole, cut, strict=True)]) / 50 > 0.98
 

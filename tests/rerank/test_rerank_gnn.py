@@ -7,7 +7,6 @@ import pytest
 from context_naive import EVERYONE, GALLERY, LABELS, QUERIES, agrees, check_reference, rank_lists
 
 from foldwalk import rerank
-from foldwalk.core import BadInput
 
 
 def dense_gnn(x, k1, k2, alpha):
@@ -66,11 +65,6 @@ def test_unseen_queries_are_ranked_nearly_as_if_they_had_joined():
 def test_the_clusters_come_first():
     ranking = rerank.create("gnn", k1=8, k2=4).fit(GALLERY).rank_self(top=8)
     assert (LABELS[ranking.ids] == LABELS[:, None]).mean() > 0.95
-
-
-def test_dense_is_refused_on_many_items():
-    with pytest.raises(BadInput, match="dense=True"):
-        rerank.create("gnn", dense=True).fit(np.ones((5001, 2)))
 
 
 def test_loading_spreads_nothing(tmp_path, monkeypatch):

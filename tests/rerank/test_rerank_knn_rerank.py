@@ -7,7 +7,6 @@ import pytest
 from context_naive import GALLERY, LABELS, QUERIES, agrees, rank_lists
 
 from foldwalk import rerank
-from foldwalk.core import BadInput
 
 PLACES = np.argsort(rank_lists(GALLERY), axis=1) + 1
 
@@ -61,8 +60,3 @@ def test_the_query_joins_nothing():
 def test_the_clusters_come_first():
     ranking = rerank.create("knn_rerank", k=5).fit(GALLERY).rank_self(top=8)
     assert (LABELS[ranking.ids] == LABELS[:, None]).mean() > 0.95
-
-
-def test_dense_is_refused_on_many_items():
-    with pytest.raises(BadInput, match="dense=True"):
-        rerank.create("knn_rerank", dense=True).fit(np.ones((5001, 2)))

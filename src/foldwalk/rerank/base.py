@@ -32,6 +32,7 @@ from foldwalk.rerank.order import Reached, complete, merge
 from foldwalk.rerank.params import Params
 
 SAMPLE, FEW = 2_000, 256
+DENSE_UP_TO = 5_000
 
 
 class Reranker(ABC):
@@ -149,6 +150,10 @@ class Reranker(ABC):
             self._neighbors = knn_graph(self.vectors, k, self.params.metric, seed=self.seed)
         return self._neighbors.first(k)
 
+    def limit(self, name: str) -> int:
+        """The parameter `name`, which says how much is kept of each item; everything with `dense=True`."""
+        return len(self.vectors) if self.params.dense else int(getattr(self.params, name))
+
     def search(self, queries: Vectors, k: int, own: IntArray | None = None) -> Neighbors:
         """The k nearest candidates of each query by plain similarity, without `own`."""
         return self.searcher.search(queries, min(k, self.candidates), own)
@@ -193,6 +198,11 @@ class Reranker(ABC):
             raise BadInput(
                 f"neighbors are by {neighbors.metric}, but {self.name} was created with "
                 f"metric={self.params.metric!r}."
+            )
+        if getattr(self.params, "dense", False) and len(vectors) > DENSE_UP_TO:
+            raise BadInput(
+                f"{self.name}: dense=True holds n x n numbers and is refused above {DENSE_UP_TO} items, "
+                f"but there are {len(vectors)}: leave it out."
             )
         self._vectors = vectors
         self._neighbors, self._given = neighbors, neighbors is not None

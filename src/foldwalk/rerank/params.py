@@ -50,6 +50,11 @@ def neighborhood(default: int, description: str, low: int = 1, high: int = 100_0
     return Field(default, ge=low, le=high, description=description, json_schema_extra={"neighborhood": True})
 
 
+def uncut(description: str = "cut no row") -> Any:
+    """The parameter `dense`, by which a method gives up what keeps it small; `Reranker.limit` obeys it."""
+    return Field(False, description=f"{description}, for at most 5,000 items")
+
+
 @dataclass(frozen=True)
 class Parameter:
     """One parameter as `describe` shows it."""

@@ -35,7 +35,6 @@ from numba import njit, prange
 from pydantic import Field
 from scipy import sparse
 
-from foldwalk.core.errors import BadInput
 from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray, Scalar
 from foldwalk.core.vectors import Vectors
 from foldwalk.graph import Numbering
@@ -43,11 +42,9 @@ from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.context.compare import compare_rows
 from foldwalk.rerank.context.ranked_lists import as_sparse, lists_of_new, normalise_new, normalise_ranks
 from foldwalk.rerank.order import Reached
-from foldwalk.rerank.params import Params, neighborhood
+from foldwalk.rerank.params import Params, neighborhood, uncut
 from foldwalk.rerank.registry import register
 from foldwalk.walk import InvertedList, multiply_capped
-
-DENSE_LIMIT = 5_000
 
 
 class BFSTreeParams(Params):
@@ -55,7 +52,7 @@ class BFSTreeParams(Params):
     persistence: float = Field(0.7, gt=0, lt=1, description="p: how far down a list its places count")
     depth: int = neighborhood(400, "length to which lists are followed, the item itself counted", low=2)
     keep: int = Field(256, ge=1, le=100_000, description="largest entries that a row of W keeps")
-    dense: bool = Field(False, description="keep all entries of every row, for at most 5,000 items")
+    dense: bool = uncut()
 
 
 @register
@@ -68,11 +65,6 @@ class BFSTree(Reranker):
 
     def _prepare(self) -> None:
         k, n = self.params.k, len(self.vectors)
-        if self.params.dense and n > DENSE_LIMIT:
-            raise BadInput(
-                f"bfs_tree: dense=True holds rows of n entries and is refused above {DENSE_LIMIT} items; "
-                f"use keep."
-            )
         given = self.neighbors(max(self.params.depth, k) - 1)
         # All rows are kept by places, which differ from the items' own numbers in a large gallery.
         self.numbering = Numbering.of(given)
@@ -129,7 +121,7 @@ class BFSTree(Reranker):
     def _normalised(self, first: AnyArray, second: AnyArray) -> sparse.csr_array:
         """Rows of W, given their columns of A and of B: [A^T B^T] times the right sides."""
         self.left = sparse.hstack([first, second], format="csr")
-        return multiply_capped(self.left, self.right, self._cap)
+        return multiply_capped(self.left, self.right, self.limit("keep"))
 
     def _balanced(self) -> sparse.csr_array:
         """Rows of W over one more than the column sums of V, which are sums of W weighed by those of W."""
@@ -145,12 +137,8 @@ class BFSTree(Reranker):
         left = [by, by @ self.first.T, self._diagonal(count), second_itself]
         right = [self.right, (own + second_own) @ scale, second_own @ scale]
         return multiply_capped(
-            sparse.hstack(left, format="csr"), sparse.vstack(right, format="csr"), self._cap
+            sparse.hstack(left, format="csr"), sparse.vstack(right, format="csr"), self.limit("keep")
         )
-
-    @property
-    def _cap(self) -> int:
-        return len(self.vectors) if self.params.dense else self.params.keep
 
 
 def _tail(persistence: float, k: int) -> Float32Array:

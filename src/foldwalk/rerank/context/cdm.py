@@ -26,7 +26,6 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field
 
-from foldwalk.core.errors import BadInput
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.products import product
 from foldwalk.core.progress import task
@@ -38,11 +37,10 @@ from foldwalk.neighbors.similarity import pair_similarities
 from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.fusion import distance_from_similarity
 from foldwalk.rerank.order import Reached
-from foldwalk.rerank.params import Params, neighborhood
+from foldwalk.rerank.params import Params, neighborhood, uncut
 from foldwalk.rerank.registry import register
 from foldwalk.walk import top_of_dense_rows
 
-DENSE_LIMIT = 5_000
 SMALLEST_SHARE = 0.01
 
 
@@ -51,7 +49,7 @@ class CDMParams(Params):
     rounds: int = Field(1, ge=1, le=1000, description="how often the scales of the items are updated")
     alpha: float = Field(0.5, ge=0, le=1, description="power of an update; 0 leaves plain search")
     pool: int = neighborhood(100, "nearest items among which rounds after the first choose neighbourhoods")
-    dense: bool = Field(False, description="choose neighbourhoods among all, for at most 5,000 items")
+    dense: bool = uncut("choose neighbourhoods among all")
 
 
 @register
@@ -63,12 +61,8 @@ class CDM(Reranker):
     Parameters = CDMParams
 
     def _prepare(self) -> None:
-        if self.params.dense and len(self.vectors) > DENSE_LIMIT:
-            raise BadInput(
-                f"cdm: dense=True holds n x n distances and is refused above {DENSE_LIMIT} items; use pool."
-            )
-        pool = max(self.params.pool if self.params.rounds > 1 else 0, self.params.k)
-        self.delta = self._scales(self.neighbors(len(self.vectors) if self.params.dense else pool))
+        pool = self.limit("pool") if self.params.rounds > 1 else 0
+        self.delta = self._scales(self.neighbors(max(pool, self.params.k)))
 
     def _walk_new(self, queries: Vectors, top: int) -> Reached:
         return self._nearest(queries, None, top)

@@ -30,7 +30,6 @@ import numpy as np
 from pydantic import Field
 from scipy import sparse
 
-from foldwalk.core.errors import BadInput
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import AnyArray, IntArray
 from foldwalk.core.vectors import Vectors
@@ -38,12 +37,10 @@ from foldwalk.graph import Numbering, as_rows, cosine_power, radius
 from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.context.compare import compare_rows
 from foldwalk.rerank.order import Reached
-from foldwalk.rerank.params import Params, neighborhood
+from foldwalk.rerank.params import Params, neighborhood, uncut
 from foldwalk.rerank.registry import register
 from foldwalk.rerank.sparse_state import flatten, unflatten
 from foldwalk.walk import InvertedList, multiply_capped, scale_rows
-
-DENSE_LIMIT = 5_000
 
 
 class GNNParams(Params):
@@ -51,7 +48,7 @@ class GNNParams(Params):
     k2: int = neighborhood(7, "nearest items whose rows are added up in a layer, itself counted")
     alpha: float = Field(2.0, ge=0, le=100, description="power of the similarity that weighs a row")
     keep: int = Field(256, ge=1, le=100_000, description="largest entries that a row keeps after a layer")
-    dense: bool = Field(False, description="keep all entries of every row, for at most 5,000 items")
+    dense: bool = uncut()
 
 
 @register
@@ -64,10 +61,6 @@ class GNN(Reranker):
 
     def _prepare(self) -> None:
         n = len(self.vectors)
-        if self.params.dense and n > DENSE_LIMIT:
-            raise BadInput(
-                f"gnn: dense=True holds rows of n entries and is refused above {DENSE_LIMIT} items; use keep."
-            )
         neighbors = self._numbered(self.neighbors(self._width))
         marks = sparse.csr_array(self._marks(neighbors) + sparse.eye_array(n, dtype=np.float32))
         self.first = sparse.csr_array(marks + marks.T)
@@ -124,5 +117,5 @@ class GNN(Reranker):
         around = as_rows(found, weights, rows.shape[0])
         twice = sparse.diags_array(np.full(own.shape[0], 2, np.float32))
         left = sparse.hstack([twice, around], format="csr")
-        cap = rows.shape[1] if self.params.dense else self.params.keep
-        return scale_rows(multiply_capped(left, sparse.vstack([own, rows], format="csr"), cap), "l2")
+        right = sparse.vstack([own, rows], format="csr")
+        return scale_rows(multiply_capped(left, right, self.limit("keep")), "l2")

@@ -26,7 +26,6 @@ from numba import njit, prange
 from pydantic import Field
 from scipy import sparse
 
-from foldwalk.core.errors import BadInput
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.progress import task
 from foldwalk.core.ranking import Ranking
@@ -35,19 +34,18 @@ from foldwalk.core.vectors import Vectors
 from foldwalk.graph import as_rows
 from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.order import Reached
-from foldwalk.rerank.params import Params, neighborhood
+from foldwalk.rerank.params import Params, neighborhood, uncut
 from foldwalk.rerank.registry import register
 from foldwalk.walk.rows import CHUNKS, pack
 
 BLOCK = 1024
-DENSE_LIMIT = 5_000
 
 
 class KNNRerankParams(Params):
     k: int = neighborhood(10, "nearest items whose lists are consulted")
     rounds: int = Field(2, ge=1, le=20, description="how often the nearest items are chosen anew")
     depth: int = neighborhood(200, "length to which lists are followed, the list's owner counted", low=2)
-    dense: bool = Field(False, description="follow whole lists, for at most 5,000 items")
+    dense: bool = uncut("follow whole lists")
 
 
 @register
@@ -59,12 +57,6 @@ class KNNRerank(Reranker):
     Parameters = KNNRerankParams
 
     def _prepare(self) -> None:
-        n = len(self.vectors)
-        if self.params.dense and n > DENSE_LIMIT:
-            raise BadInput(
-                f"knn_rerank: dense=True holds n whole lists and is refused above {DENSE_LIMIT} items; "
-                f"use depth."
-            )
         self.lists = self.neighbors(self._depth - 1)
 
     def _walk_new(self, queries: Vectors, top: int) -> Reached:
@@ -79,7 +71,7 @@ class KNNRerank(Reranker):
 
     @property
     def _depth(self) -> int:
-        return len(self.vectors) if self.params.dense else max(self.params.depth, self.params.k)
+        return int(max(self.limit("depth"), self.params.k))
 
     def _inverse_places(self, found: Neighbors, first: int) -> sparse.csr_array:
         """1 / R for lists whose first neighbour has this place."""

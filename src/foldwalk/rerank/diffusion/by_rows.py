@@ -26,6 +26,7 @@ class WalkByRows(Reranker):
 
     transitions: sparse.csr_array
     reach: Float64Array
+    keep: int
 
     @abstractmethod
     def _walk(self, starts: sparse.csr_array) -> sparse.csr_array:
@@ -40,6 +41,7 @@ class WalkByRows(Reranker):
         return int(self.params.k) - 1
 
     def _prepare(self) -> None:
+        self.keep = self.limit("keep")
         neighbors = self.neighbors(self._searched())
         self.reach = reach_of(neighbors, self.params.k)
         self.transitions = self._edges(neighbors, itself=True)

@@ -11,7 +11,7 @@ smooths the similarity over the graph of pairs. Twenty steps from A = I, as the 
 
 a sum in which each row stands alone: a row of A is walked when it is asked for, and nothing is stored but the
 graph. Rows are cut to their `keep` largest entries on the way. Against the uncut sum the first 50 agree by
-.995 at keep = 300 (synthetic sets of 1,000 and 2,000); keep = 5000 cuts nothing on up to 5,000 items.
+.995 at keep = 300 (synthetic sets of 1,000 and 2,000); `dense=True` cuts nothing, for at most 5,000 items.
 
 Readings. W is the mean of the k-NN affinities of both directions; an item counts among its own k nearest,
 with affinity 1. The affinity is 1 - d^2 / max d^2, the largest distance being that of the whole set (above
@@ -37,7 +37,7 @@ from foldwalk.graph import as_rows, degrees, normalise
 from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.fusion import row_maximum
 from foldwalk.rerank.order import Reached
-from foldwalk.rerank.params import Params, neighborhood
+from foldwalk.rerank.params import Params, neighborhood, uncut
 from foldwalk.rerank.registry import register
 from foldwalk.walk import multiply_capped
 from foldwalk.walk.series import two_sided_series
@@ -50,6 +50,7 @@ class RDPParams(Params):
     mu: float = Field(0.3, gt=0, le=100, description="pull towards the start; alpha = 1 / (1 + mu)")
     steps: int = Field(20, ge=0, le=1000, description="steps of the iteration")
     keep: int = Field(300, ge=1, le=5000, description="entries to which a row is cut at each step")
+    dense: bool = uncut()
 
 
 @register
@@ -61,6 +62,7 @@ class RDP(Reranker):
     Parameters = RDPParams
 
     def _prepare(self) -> None:
+        self.keep = self.limit("keep")
         neighbors = self.neighbors(self.params.k - 1)
         self.farthest = float(row_maximum(self.few, self.vectors, neighbors).max())
         directed = as_rows(neighbors, self._affinity(neighbors), len(self.vectors))
@@ -97,4 +99,4 @@ class RDP(Reranker):
         alpha, steps = 1 / (1 + self.params.mu), self.params.steps
         weights = (1 - alpha) * alpha ** np.arange(steps + 1)
         weights[-1] = alpha**steps
-        return two_sided_series(self.transitions, self.transitions, starts, weights, self.params.keep)
+        return two_sided_series(self.transitions, self.transitions, starts, weights, self.keep)

@@ -8,8 +8,8 @@ With W the affinities, D their row sums and P = D^-1 W,
 so that W* = (I + P + ... + P^t) D^-1: all walks of up to t steps, divided by how easily an item is reached at
 all. The more steps, the more every pair gains alike; what remains of the order settles. A row stands alone:
 it is walked when it is asked for, cut to its `keep` largest entries on the way. Against the uncut sum the
-first 50 agree by .996 at keep = 300 (synthetic sets of 1,000 and 2,000); keep = 5000 cuts nothing on up to
-5,000 items.
+first 50 agree by .996 at keep = 300 (synthetic sets of 1,000 and 2,000); `dense=True` cuts nothing, for at
+most 5,000 items.
 
 Where we deviate. The authors' W has all pairs; here each item is joined to its k nearest, itself counted, and
 W is the mean of both directions. The affinity is exp(-d^2 / (r_i r_j)), r being the distance to the k-th
@@ -27,7 +27,7 @@ from scipy import sparse
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.rerank.diffusion.affinity import gaussian_rows
 from foldwalk.rerank.diffusion.by_rows import WalkByRows
-from foldwalk.rerank.params import Params, neighborhood
+from foldwalk.rerank.params import Params, neighborhood, uncut
 from foldwalk.rerank.registry import register
 from foldwalk.walk import scale_rows
 from foldwalk.walk.series import walk_series
@@ -37,6 +37,7 @@ class SDParams(Params):
     k: int = neighborhood(10, "nearest of an item that are joined to it, itself counted", low=2)
     steps: int = Field(20, ge=1, le=1000, description="steps of the iteration")
     keep: int = Field(300, ge=1, le=5000, description="entries to which a row is cut at each step")
+    dense: bool = uncut()
 
 
 @register
@@ -55,6 +56,6 @@ class SD(WalkByRows):
         return scale_rows(affinity)
 
     def _walk(self, starts: sparse.csr_array) -> sparse.csr_array:
-        summed = walk_series(self.transitions, starts, np.ones(self.params.steps), self.params.keep)
+        summed = walk_series(self.transitions, starts, np.ones(self.params.steps), self.keep)
         summed.data /= self.degrees[summed.indices].astype(np.float32)
         return summed

@@ -8,14 +8,16 @@ Diffusion on the product of the graph with itself is the iteration
 
 vec(Q) = (I - A x A)^-1 vec(I), without a matrix of n^2 x n^2. A row of Q stands alone: off the diagonal it is
 a_i Q A', walked when it is asked for and cut to its `keep` largest entries on the way. Against the uncut sum
-the first 50 agree by 1.000 at keep = 300 (synthetic sets of 1,000 and 2,000); keep = 5000 cuts nothing on up
-to 5,000 items.
+the first 50 agree by 1.000 at keep = 300 (synthetic sets of 1,000 and 2,000).
 
 Where we deviate. The authors divide an affinity by the sum of its row over all items before they cut; here
-that sum runs over the `wide` nearest, which no longer grows with n; with wide = n it is theirs. The affinity
-is exp(-d^2 / (r_i r_j)), r being the distance to the k-th nearest: they adapt the width of their Gaussian to
-the neighbourhood likewise. The sum ends after 20 steps. Neighbours are the k nearest, itself counted, not
-the "dominant" ones among them. An unseen query has edges of its own, nobody to it: its row is a_q Q A'.
+that sum runs over the `wide` nearest, which no longer grows with n. `dense=True` sums over all and cuts
+nothing, for at most 5,000 items: its first 50 agree by .95 (1,000 items) and .94 (2,000), its mAP is lower
+on ORL (92.0 against 92.4), MPEG-7 (78.0, 79.4) and Grocery (60.9, 61.7), higher on digits (85.1, 83.6). The
+affinity is exp(-d^2 / (r_i r_j)), r being the distance to the k-th nearest: they adapt the width of their
+Gaussian to the neighbourhood likewise. The sum ends after 20 steps. Neighbours are the k nearest, itself
+counted, not the "dominant" ones among them. An unseen query has edges of its own, nobody to it: its row is
+a_q Q A'.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from foldwalk.core.neighbors import Neighbors
 from foldwalk.graph import as_rows
 from foldwalk.rerank.diffusion.affinity import local_gaussian
 from foldwalk.rerank.diffusion.by_rows import WalkByRows
-from foldwalk.rerank.params import Params, neighborhood
+from foldwalk.rerank.params import Params, neighborhood, uncut
 from foldwalk.rerank.registry import register
 from foldwalk.walk import multiply_capped
 from foldwalk.walk.series import two_sided_series
@@ -39,6 +41,7 @@ class TPGParams(Params):
     wide: int = neighborhood(50, "nearest over which transition probabilities sum to one, itself counted")
     steps: int = Field(20, ge=0, le=1000, description="steps of the iteration")
     keep: int = Field(300, ge=1, le=5000, description="entries to which a row is cut at each step")
+    dense: bool = uncut()
 
 
 @register
@@ -50,7 +53,7 @@ class TPG(WalkByRows):
     Parameters = TPGParams
 
     def _searched(self) -> int:
-        return int(max(self.params.k, self.params.wide)) - 1
+        return int(max(self.params.k, self.limit("wide"))) - 1
 
     def _edges(self, found: Neighbors, itself: bool) -> sparse.csr_array:
         """Probabilities over the wide neighbourhood, of which the k nearest keep theirs."""
@@ -62,6 +65,5 @@ class TPG(WalkByRows):
 
     def _walk(self, starts: sparse.csr_array) -> sparse.csr_array:
         back = self.transitions.T.tocsr()
-        keep = self.params.keep
-        summed = two_sided_series(self.transitions, back, starts, np.ones(self.params.steps), keep)
-        return multiply_capped(summed, back, keep)
+        summed = two_sided_series(self.transitions, back, starts, np.ones(self.params.steps), self.keep)
+        return multiply_capped(summed, back, self.keep)

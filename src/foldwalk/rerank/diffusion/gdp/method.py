@@ -9,8 +9,8 @@ counted, alpha .85, at most 15 steps, and fewer once the rankings settle: when t
 steps share hardly more items (.3) than one step before.
 
 Everything is sparse. The full affinity, which has all pairs in the paper, goes to each item's `wide` nearest,
-and rows are cut to `keep` entries at each step; wide = keep = 5000 cuts nothing on up to 5,000 items. Against
-that, the first 50 agree by {cut} (default variant, synthetic sets of 1,000 and 2,000). The affinity is
+and rows are cut to `keep` entries at each step; `dense=True` cuts neither, for at most 5,000 items. Against
+that, the first 50 agree by .998 (default variant, synthetic sets of 1,000 and 2,000). The affinity is
 exp(-d^2 / (r_i r_j)), r being the distance to the k-th nearest, itself counted; the authors fix one width by
 data set, or adapt it likewise.
 
@@ -33,7 +33,7 @@ from foldwalk.rerank.diffusion.affinity import gaussian_rows, reach_of
 from foldwalk.rerank.diffusion.gdp.matrices import diffusion_matrix
 from foldwalk.rerank.diffusion.gdp.updates import Diffusion
 from foldwalk.rerank.order import Reached
-from foldwalk.rerank.params import Params, neighborhood
+from foldwalk.rerank.params import Params, neighborhood, uncut
 from foldwalk.rerank.registry import register
 from foldwalk.rerank.sparse_state import flatten, unflatten
 from foldwalk.walk import multiply_capped
@@ -53,6 +53,7 @@ class GDPParams(Params):
     steps: int = Field(15, ge=0, le=1000, description="steps at most")
     until_settled: bool = Field(True, description="stop when the rankings hardly change any more")
     keep: int = Field(300, ge=1, le=5000, description="entries to which a row is cut at each step")
+    dense: bool = uncut("take all pairs and cut no row")
 
 
 @register
@@ -64,8 +65,8 @@ class GDP(Reranker):
     Parameters = GDPParams
 
     def _prepare(self) -> None:
-        p = self.params
-        given = self.neighbors(max(p.k, p.wide) - 1)
+        p, keep = self.params, self.limit("keep")
+        given = self.neighbors(max(p.k, self.limit("wide")) - 1)
         # The process runs by places, which differ from the items' own numbers in a large gallery.
         numbering = Numbering.of(given)
         neighbors = numbering.neighbors(given)
@@ -74,11 +75,11 @@ class GDP(Reranker):
         affinity = sparse.csr_array(directed.maximum(directed.T))
         affinity.sort_indices()
         process = Diffusion(
-            diffusion_matrix(affinity, p.transition, p.k, p.alpha, p.keep),
-            diffusion_matrix(affinity, p.start, p.k, p.alpha, p.keep),
+            diffusion_matrix(affinity, p.transition, p.k, p.alpha, keep),
+            diffusion_matrix(affinity, p.start, p.k, p.alpha, keep),
             p.update,
             p.alpha,
-            p.keep,
+            keep,
         )
         process.run(p.steps, watched=2 * p.k if p.until_settled else 0)
         self.diffused, self.reach = numbering.matrix_of_items(process.similarity), reach[numbering.place]

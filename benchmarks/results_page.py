@@ -1,21 +1,23 @@
 """results.json of ``foldwalk bench`` as the page docs/results.md.
 
     foldwalk bench --dataset orl,coil20,... --methods all --report out/
-    python benchmarks/results_page.py [out/results.json ...]
+    python benchmarks/results_page.py [out/results.json ...] [--unseen out/joined.json out/unseen.json]
 
 What was measured before is kept in benchmarks/results/bench.json; a new run takes the place of the same
-methods on the same sets, and of nothing else.
+methods on the same sets, and of nothing else. `--unseen` names two runs with the same `--queries`, of which
+the second is `--inductive`. What learned_transfer.py measured is on the page, too.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
-KEPT = Path(__file__).parent / "results" / "bench.json"
+RESULTS = Path(__file__).parent / "results"
+KEPT, UNSEEN, TAUGHT = (RESULTS / f"{n}.json" for n in ("bench", "bench_unseen", "learned_transfer"))
 PAGE = Path(__file__).parents[1] / "docs" / "results.md"
 FIGURES = {"mAP": "mAP", "R@1": "Recall@1"}
 INTRODUCTION = """# Results
@@ -46,8 +48,7 @@ def rows_of(content: dict[str, Any]) -> list[dict[str, Any]]:
 
 def merged(kept: dict[str, Any], content: dict[str, Any]) -> dict[str, Any]:
     """What is kept, with one more run; a command all of whose figures were replaced is dropped."""
-    command = re.sub(r"--report \S+", "--report out/", content["run"]["command"])
-    command = re.sub(r" --root \S+", "", command)
+    command = short_command(content)
     rows = {(row["dataset"], row["method"]): row for row in kept["rows"]}
     for row in rows_of(content):
         rows[row["dataset"], row["method"]] = row | {"command": command}
@@ -77,10 +78,75 @@ def table(rows: list[dict[str, Any]], key: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def short_command(content: dict[str, Any]) -> str:
+    """As others can give it: where data and reports lie differs from machine to machine."""
+    command = re.sub(r"--report \S*?([^/\s]+)/?(?=\s|$)", r"--report \1/", content["run"]["command"])
+    return re.sub(r" --root \S+", "", command)
+
+
+def both_ways(joined: dict[str, Any], unseen: dict[str, Any]) -> dict[str, Any]:
+    """mAP of queries that join the graph, and of the same queries when the gallery never saw them."""
+    rows = []
+    for one, other in zip(joined["results"], unseen["results"], strict=True):
+        if (one["dataset"], one["method"]) != (other["dataset"], other["method"]):
+            raise SystemExit("the two runs of --unseen must have the same methods on the same sets.")
+        pair = [None if row["failure"] else round(100 * row["figures"]["mAP"], 2) for row in (one, other)]
+        rows.append(
+            {"dataset": one["dataset"], "method": one["method"], "joined": pair[0], "unseen": pair[1]}
+        )
+    return {"commands": [short_command(joined), short_command(unseen)], "rows": rows}
+
+
+def unseen_section(kept: dict[str, Any]) -> str:
+    rows = {(row["dataset"], row["method"]): row for row in kept["rows"]}
+    sets = list(dict.fromkeys(name for name, _ in rows))
+    methods = list(dict.fromkeys(name for _, name in rows))
+    lines = [f"| method | {' | '.join(sets)} | mean change |", f"|---|{'---|' * (len(sets) + 1)}"]
+    for method in methods:
+        own = [rows[name, method] for name in sets]
+        if any(row["joined"] is None or row["unseen"] is None for row in own):
+            lines.append(f"| `{method}` | {' | '.join(['failed'] * len(sets))} | |")
+            continue
+        change = sum(row["unseen"] - row["joined"] for row in own) / len(own)
+        cells = " | ".join(f"{row['joined']:.1f} / {row['unseen']:.1f}" for row in own)
+        lines.append(f"| `{method}` | {cells} | {change:+.1f} |")
+    table = "\n".join(lines)
+    commands = "\n".join(kept["commands"])
+    return (
+        "## What unseen queries cost\n\nmAP of queries that join the graph (`rerank`, as in the papers) / of "
+        "the same queries when the gallery was fitted once and has never seen them (`fit`, `rank`). Most "
+        "papers know only the first; how a method takes unseen queries stands in its docstring and in "
+        f"[Methods](methods.md).\n\n{table}\n\n```console\n{commands}\n```\n\n"
+    )
+
+
+def taught_section(found: dict[str, Any]) -> str:
+    def spread(values: list[float]) -> str:
+        mean = sum(values) / len(values)
+        return f"{mean:.1f} ({min(values):.1f} to {max(values):.1f})"
+
+    lines = ["| method | untrained | alone | taught |", "|---|---|---|---|"]
+    for row in found["rows"]:
+        cells = f"{row['untrained']:.1f} | {spread(row['alone'])} | {spread(row['taught'])}"
+        lines.append(f"| `{row['method']}` | {cells} |")
+    table, seeds = "\n".join(lines), len(found["rows"][0]["taught"])
+    return (
+        "## Taught with labels of other classes\n\nThe networks over short lists can learn from labels "
+        "(`method.learn(vectors, labels)`), as in their papers. Taught: with those of the first hundred "
+        "birds, ranking the other hundred (`cub_last100`). Alone: by default, without labels, on the gallery "
+        f"itself. mAP, mean and range of {seeds} seeds; plain search has {found['plain']:.1f}.\n\n{table}\n\n"
+        "`python benchmarks/learned_transfer.py`\n\n"
+    )
+
+
 def page(kept: dict[str, Any]) -> str:
     text = INTRODUCTION
     for key, title in FIGURES.items():
         text += f"## {title}\n\n{table(kept['rows'], key)}\n"
+    if UNSEEN.exists():
+        text += unseen_section(json.loads(UNSEEN.read_text(encoding="utf-8")))
+    if TAUGHT.exists():
+        text += taught_section(json.loads(TAUGHT.read_text(encoding="utf-8")))
     sets = ",".join(dict.fromkeys(row["dataset"] for row in kept["rows"]))
     commands = "\n".join(kept["commands"])
     text += (
@@ -96,10 +162,17 @@ def page(kept: dict[str, Any]) -> str:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("runs", nargs="*", type=Path)
+    parser.add_argument("--unseen", nargs=2, type=Path)
+    options = parser.parse_args()
     kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {"commands": [], "rows": []}
-    for source in sys.argv[1:]:
-        kept = merged(kept, json.loads(Path(source).read_text(encoding="utf-8")))
+    for source in options.runs:
+        kept = merged(kept, json.loads(source.read_text(encoding="utf-8")))
     KEPT.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    if options.unseen:
+        found = both_ways(*(json.loads(path.read_text(encoding="utf-8")) for path in options.unseen))
+        UNSEEN.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     PAGE.write_text(page(kept), encoding="utf-8")
     print(f"written: {KEPT} and {PAGE}")
 

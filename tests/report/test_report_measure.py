@@ -72,6 +72,13 @@ def test_a_failure_does_not_end_the_run() -> None:
     assert [m.failure is None for m in outcomes] == [False, True]
 
 
+def test_what_is_there_is_told_after_every_set() -> None:
+    told: list[list[str]] = []
+    jobs = [BuggyJob("digits", "first"), BuggyJob("digits", "second"), BuggyJob("pami", "first")]
+    measure_all(jobs, lambda found: told.append([f"{m.dataset} {m.method}" for m in found]))
+    assert told == [["digits first", "digits second"], ["digits first", "digits second", "pami first"]]
+
+
 def test_a_measurement_agrees_with_the_protocol() -> None:
     """Figures, what is shown and the costs of plain search on all digits, against doing it by hand."""
     outcome = measure(Job("digits", "plain"))

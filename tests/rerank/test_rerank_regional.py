@@ -7,7 +7,7 @@ import pytest
 from diffusion_naive import nearest, nearest_of, symmetric
 
 from foldwalk.core import BadInput, BadParameter, NotFitted
-from foldwalk.rerank.diffusion.regional import RegionalDFS
+from foldwalk.rerank import RegionalDFS
 from samples import clustered
 
 REGIONS, LABELS = clustered(n=75, d=10, clusters=5)
@@ -16,7 +16,7 @@ QUERIES = [clustered(n=4, d=10, seed=s)[0] for s in (3, 8)]
 EXACT = {"k": 8, "k_query": 5, "alpha": 0.9, "tolerance": 1e-8, "max_iterations": 500}
 
 
-def dense_scores(query, pooling):
+def dense_scores(query, pooling, left_out=()):
     near = nearest(REGIONS, 7)
     affinity = np.zeros((75, 75))
     for i in range(75):
@@ -25,7 +25,8 @@ def dense_scores(query, pooling):
                 affinity[i, j] = max(float(REGIONS[i] @ REGIONS[j]), 0) ** 3
     y = np.zeros(75)
     for region in query:
-        for j in nearest_of(region, REGIONS, 5):
+        allowed = [j for j in nearest_of(region, REGIONS, 75) if j not in left_out]
+        for j in allowed[:5]:
             y[j] += max(float(REGIONS[j] @ region), 0) ** 3
     f = np.linalg.solve(np.eye(75) - 0.9 * symmetric(affinity), y)
     scores = []
@@ -45,6 +46,29 @@ def test_against_the_dense_form(pooling):
         assert reached.sum() > 3
         assert np.allclose(ours.scores[q][reached], dense[ours.ids[q][reached]], rtol=1e-3)
         assert (np.sort(ours.ids[q]) == np.arange(25)).all()
+
+
+@pytest.mark.parametrize("pooling", ["gmp", "sum"])
+def test_pictures_of_the_gallery_start_at_regions_of_others(pooling):
+    ours = RegionalDFS(pooling=pooling, **EXACT).fit(PICTURES).rank_self(top=100)
+    assert ours.ids.shape == (25, 24)
+    for p, picture in enumerate(PICTURES):
+        dense = dense_scores(picture, pooling, left_out=range(3 * p, 3 * p + 3))
+        reached = ours.scores[p] > 0
+        assert reached.sum() > 3
+        assert np.allclose(ours.scores[p][reached], dense[ours.ids[p][reached]], rtol=1e-3)
+        assert (np.sort(ours.ids[p]) == np.delete(np.arange(25), p)).all()
+
+
+def test_joining_is_fitting_and_ranking():
+    method = RegionalDFS(pooling="sum", **EXACT)
+    joined = method.rerank(QUERIES, PICTURES, top=9)
+    assert not method.pictures
+    assert (joined.ids == method.fit(PICTURES).rank(QUERIES, top=9).ids).all()
+
+
+def test_one_picture_has_nobody_to_rank():
+    assert RegionalDFS().fit(PICTURES[:1]).rank_self().ids.shape == (1, 0)
 
 
 def test_owners_say_the_same_as_a_list():
@@ -106,5 +130,6 @@ def test_bad_parameters_are_named():
         RegionalDFS(ridge=0)
     with pytest.raises(BadParameter, match="k_query"):
         RegionalDFS(k_query=0)
-    with pytest.raises(NotFitted, match="fit"):
-        RegionalDFS().rank(QUERIES)
+    for rank in (lambda: RegionalDFS().rank(QUERIES), RegionalDFS().rank_self):
+        with pytest.raises(NotFitted, match="fit"):
+            rank()

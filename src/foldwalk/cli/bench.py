@@ -11,6 +11,8 @@ from foldwalk.cli.datasets import Root
 from foldwalk.cli.output import AsJson, command_line, console, print_json, remark
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from foldwalk.report.measure import Job, Measurement
     from foldwalk.report.trial import Trial
 
@@ -36,15 +38,19 @@ def bench(
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Measure methods on data sets: figures, seconds, memory, next to plain search."""
+    """Measure methods on data sets: figures, seconds, memory, next to plain search.
+
+    The report is written whenever a data set is through.
+    """
     from foldwalk.report.html import check_folder
 
     if report is not None:
         check_folder(report, "bench")
     jobs, loaded = prepare(dataset, methods, root, param or [], queries, inductive, seed)
-    measurements = measure(jobs)
-    if report is not None:
-        _write_report(report, measurements, loaded)
+    if report is None:
+        measurements = measure(jobs)
+    else:
+        measurements = measure(jobs, lambda found: _write_report(report, found, loaded))
         remark(f"report: {report / 'index.html'}")
     show(measurements, as_json)
 
@@ -85,13 +91,15 @@ def prepare(
     return jobs, loaded
 
 
-def measure(jobs: list[Job]) -> list[Measurement]:
+def measure(
+    jobs: list[Job], set_done: Callable[[list[Measurement]], None] | None = None
+) -> list[Measurement]:
     """Run the jobs and say how far they are."""
     from foldwalk.core.progress import for_terminal, reporting
     from foldwalk.report.measure import measure_all
 
     with reporting(for_terminal()):
-        return measure_all(jobs)
+        return measure_all(jobs, set_done)
 
 
 def show(measurements: list[Measurement], as_json: bool) -> None:

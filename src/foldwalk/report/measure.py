@@ -13,8 +13,9 @@ import multiprocessing
 import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import zip_longest
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -125,13 +126,20 @@ def measure(job: Job) -> Measurement:
     return Measurement(job.dataset, job.method, job.parameters, job.inductive, failure=outcome)
 
 
-def measure_all(jobs: Sequence[Job]) -> list[Measurement]:
-    """Run the jobs one after the other, so that they do not compete."""
-    measurements = []
+def measure_all(
+    jobs: Sequence[Job], set_done: Callable[[list[Measurement]], None] | None = None
+) -> list[Measurement]:
+    """Run the jobs one after the other, so that they do not compete.
+
+    `set_done` gets what is there whenever a data set is through: an interruption costs the set it is at.
+    """
+    measurements: list[Measurement] = []
     with task("measuring", total=len(jobs)) as advance:
-        for job in jobs:
+        for job, following in zip_longest(jobs, jobs[1:]):
             measurements.append(measure(job))
             advance(1)
+            if set_done is not None and (following is None or following.dataset != job.dataset):
+                set_done(measurements)
     return measurements
 
 

@@ -1,7 +1,8 @@
 """Re-rankers: one file per method, one interface for all."""
 
 from foldwalk.rerank.base import Reranker
+from foldwalk.rerank.diffusion.regional import RegionalDFS
 from foldwalk.rerank.registry import Card, create, describe, names
 from foldwalk.rerank.saving import load, save
 
-__all__ = ["Card", "Reranker", "create", "describe", "load", "names", "save"]
+__all__ = ["Card", "RegionalDFS", "Reranker", "create", "describe", "load", "names", "save"]

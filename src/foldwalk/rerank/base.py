@@ -28,7 +28,7 @@ from foldwalk.core.types import AnyArray, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.neighbors import Searcher, knn_graph, prepare
 from foldwalk.neighbors.exact import FARTHEST_UP_TO
-from foldwalk.rerank.order import Reached, complete, merge
+from foldwalk.rerank.order import Reached, complete, filled
 from foldwalk.rerank.params import Params
 
 SAMPLE, FEW = 2_000, 256
@@ -223,19 +223,14 @@ class Reranker(ABC):
 
     def _finish(self, reached: Reached, queries: Vectors, own: IntArray | None, top: int) -> Ranking:
         """Reached items first; where they do not fill a row, the rest follows by plain similarity."""
-        short = np.flatnonzero((reached.ids[:, :top] >= 0).sum(axis=1) < top)
-        if len(short):
-            left_out = None if own is None else own[short]
-            plain = self.search(Vectors(queries.values[short]), top, left_out)
-            plain = complete(plain, left_out, self.candidates)
-            filled = merge(reached.rows(short), plain, top)
-            ids = np.empty((len(reached.ids), top), np.int64)
-            scores = np.empty((len(reached.ids), top), np.float32)
-            rest = np.setdiff1d(np.arange(len(ids)), short)
-            ids[rest], scores[rest] = reached.ids[rest, :top], reached.scores[rest, :top]
-            ids[short], scores[short] = filled
-            return Ranking(ids, scores)
-        return Ranking(reached.ids[:, :top].astype(np.int64), reached.scores[:, :top])
+
+        def plain_of(rows: IntArray) -> Neighbors:
+            left_out = None if own is None else own[rows]
+            return complete(
+                self.search(Vectors(queries.values[rows]), top, left_out), left_out, self.candidates
+            )
+
+        return Ranking(*filled(reached, top, plain_of))
 
     def __repr__(self) -> str:
         chosen = ", ".join(f"{k}={v!r}" for k, v in self.params.model_dump(exclude_defaults=True).items())

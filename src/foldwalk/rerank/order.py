@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -112,6 +113,18 @@ def _complete(ids: Int32Array, similarities: Float32Array, own: IntArray, candid
                 ids[row, place] = item
                 similarities[row, place] = -1
                 place += 1
+
+
+def filled(
+    reached: Reached, top: int, plain_of: Callable[[IntArray], Neighbors]
+) -> tuple[IntArray, Float32Array]:
+    """Reached items first; where they do not fill a row, the rest follows as `plain_of` such rows says."""
+    ids, scores = reached.ids[:, :top].astype(np.int64), reached.scores[:, :top]
+    short = np.flatnonzero((ids >= 0).sum(axis=1) < top)
+    if len(short):
+        scores = scores.copy()
+        ids[short], scores[short] = merge(reached.rows(short), plain_of(short), top)
+    return ids, scores
 
 
 def merge(reached: Reached, plain: Neighbors, top: int) -> tuple[IntArray, Float32Array]:

@@ -13,15 +13,21 @@ and one system is solved whatever their number. The score of picture p is  sum_i
             other share their vote, so that a picture gains nothing by showing one thing many times.
 
 The authors take k = k_query = 200 for regions (graph and start), gamma 3, alpha .99 and 20 steps of conjugate
-gradients. Pictures that the walk does not reach follow by their most similar pair of regions.
+gradients. Pictures that the walk does not reach follow by their most similar pair of regions. The query stays
+outside the graph, so `rerank` equals `fit` and `rank`; `rank_self` starts no picture at its own regions.
 
     regional = RegionalDFS(pooling="gmp", k=200, k_query=200).fit([regions_of_a, regions_of_b, ...])
     regional.rank([regions_of_query, ...], top=100)          # or fit(vectors, owners=picture of each vector)
+    regional.rank_self(top=100)
+
+`backbone(...).regions(pictures)` of `foldwalk.descriptors` gives the regions of R-MAC.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -37,11 +43,21 @@ from foldwalk.core.vectors import Vectors
 from foldwalk.graph import as_rows, cosine_power
 from foldwalk.neighbors import prepare
 from foldwalk.rerank.diffusion.dfs import DFS, DFSParams
-from foldwalk.rerank.order import Reached, merge
+from foldwalk.rerank.order import Reached, filled
 from foldwalk.walk import columns_per_block
 from foldwalk.walk.select import top_of_dense_rows
 
 POOLINGS = ("gmp", "sum")
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """Queries: the regions of all of them, the query of each region, and where it starts."""
+
+    vectors: Vectors
+    owner_of: IntArray
+    count: int
+    found: Neighbors
 
 
 class RegionalDFS:
@@ -64,8 +80,9 @@ class RegionalDFS:
         vectors, owner_of, self.pictures = _joined(regions, owners, "gallery")
         order = np.argsort(owner_of, kind="stable")
         self.firsts = np.searchsorted(owner_of[order], np.arange(self.pictures))
+        self.owner_of = owner_of[order]
         self.dfs.fit(vectors.values[order])
-        entries = (self._weights(), (owner_of[order], np.arange(len(order))))
+        entries = (self._weights(), (self.owner_of, np.arange(len(order))))
         self.pool = sparse.csr_array(entries, shape=(self.pictures, len(order)))
         return self
 
@@ -76,21 +93,57 @@ class RegionalDFS:
         owners: npt.ArrayLike | None = None,
     ) -> Ranking:
         """Rank the pictures for queries of several regions each, given in the same ways as to `fit`."""
-        if not self.pictures:
-            raise NotFitted("regional DFS has no gallery yet: call fit(regions) first.")
+        self._need_gallery()
         vectors, owner_of, count = _joined(queries, owners, "queries", self.dfs.vectors.dim)
         vectors = prepare(vectors, self.dfs.params.metric)
         top = self.dfs._check_top(top, self.pictures)
-        starts = self._starts(vectors, owner_of, count)
+        found = self.dfs.search(vectors, self.dfs.params.k_query)
+        return self._rank(Asked(vectors, owner_of, count, found), None, top)
+
+    def rank_self(self, top: int = 100) -> Ranking:
+        """Rank the pictures for each of them, the picture itself and its regions left out."""
+        self._need_gallery()
+        top = self.dfs._check_top(top, self.pictures - 1)
+        if top == 0:
+            return Ranking(np.zeros((1, 0), np.int64), np.zeros((1, 0), np.float32))
+        asked = Asked(self.dfs.vectors, self.owner_of, self.pictures, self._foreign())
+        return self._rank(asked, np.arange(self.pictures), top)
+
+    def rerank(
+        self, queries: Sequence[npt.ArrayLike], gallery: Sequence[npt.ArrayLike], top: int = 100
+    ) -> Ranking:
+        """The query stays outside the graph: the same as `fit(gallery)` and `rank(queries)`."""
+        parameters = self.dfs.params.model_dump()
+        fresh = RegionalDFS(self.pooling, self.ridge, self.dfs.seed, **parameters)
+        return fresh.fit(gallery).rank(queries, top)
+
+    def _need_gallery(self) -> None:
+        if not self.pictures:
+            raise NotFitted("regional DFS has no gallery yet: call fit(regions) first.")
+
+    def _foreign(self) -> Neighbors:
+        """The k_query nearest regions of every region, those of its own picture left out."""
+        rows, k = np.arange(len(self.owner_of)), self.dfs.params.k_query
+        most = int(np.bincount(self.owner_of).max())
+        found = self.dfs.search_rows(rows, k + most - 1)
+        own = self.owner_of[found.ids] == self.owner_of[:, None]
+        order = np.argsort(own | (found.ids < 0), axis=1, kind="stable")[:, :k]
+        ids = np.take_along_axis(np.where(own, np.int32(-1), found.ids), order, axis=1)
+        return Neighbors(ids, np.take_along_axis(found.similarities, order, axis=1), found.metric)
+
+    def _rank(self, asked: Asked, own: IntArray | None, top: int) -> Ranking:
+        starts = self._starts(asked)
         block = columns_per_block(starts.shape[1])
-        ids, scores = np.empty((count, top), np.int64), np.empty((count, top), np.float32)
-        with task("regional diffusion", count) as advance:
-            for first in range(0, count, block):
-                part = slice(first, min(first + block, count))
-                reached = Reached.from_dense(self._pooled(starts[part]), top, self.pictures, None)
-                plain = self._most_similar(vectors, owner_of, np.arange(part.start, part.stop))
-                ids[part], scores[part] = merge(reached, plain, top)
-                advance(part.stop - part.start)
+        ids, scores = np.empty((asked.count, top), np.int64), np.empty((asked.count, top), np.float32)
+        with task("regional diffusion", asked.count) as advance:
+            for first in range(0, asked.count, block):
+                queries = np.arange(first, min(first + block, asked.count))
+                left_out = None if own is None else own[queries]
+                pooled = self._pooled(starts[queries])
+                reached = Reached.from_dense(pooled, top, self.pictures, left_out)
+                plain_of = partial(self._most_similar, asked, queries, own)
+                ids[queries], scores[queries] = filled(reached, top, plain_of)
+                advance(len(queries))
         return Ranking(ids, scores)
 
     def _weights(self) -> Float32Array:
@@ -104,12 +157,12 @@ class RegionalDFS:
         ]
         return np.concatenate(weights).astype(np.float32)
 
-    def _starts(self, vectors: Vectors, owner_of: IntArray, count: int) -> sparse.csr_array:
+    def _starts(self, asked: Asked) -> sparse.csr_array:
         """y: the starting points of all regions of a query, added up."""
-        found = self.dfs.search(vectors, self.dfs.params.k_query)
-        rows = as_rows(found, cosine_power(found, self.dfs.params.gamma), len(self.dfs.vectors))
-        entries = (np.ones(len(owner_of), np.float32), (owner_of, np.arange(len(owner_of))))
-        return sparse.csr_array(sparse.csr_array(entries, shape=(count, len(owner_of))) @ rows)
+        weights = cosine_power(asked.found, self.dfs.params.gamma)
+        rows = as_rows(asked.found, weights, len(self.dfs.vectors))
+        entries = (np.ones(len(asked.owner_of), np.float32), (asked.owner_of, np.arange(len(asked.owner_of))))
+        return sparse.csr_array(sparse.csr_array(entries, shape=(asked.count, len(asked.owner_of))) @ rows)
 
     def _pooled(self, starts: sparse.csr_array) -> Float32Array:
         """The scores of the pictures, (queries, pictures)."""
@@ -118,15 +171,19 @@ class RegionalDFS:
         diffused = self.dfs.system.solve(right, p.alpha, p.tolerance, p.max_iterations)
         return np.ascontiguousarray((self.pool @ np.maximum(diffused, 0)).T, dtype=np.float32)
 
-    def _most_similar(self, vectors: Vectors, owner_of: IntArray, queries: IntArray) -> Neighbors:
-        """All pictures by their most similar pair of regions."""
-        ids = np.empty((len(queries), self.pictures), np.int32)
-        best = np.empty((len(queries), self.pictures), np.float32)
-        for place, query in enumerate(queries):
-            own = Vectors(vectors.values[owner_of == query])
-            similarities = self._similarities(own).max(axis=0)
+    def _most_similar(
+        self, asked: Asked, queries: IntArray, own: IntArray | None, which: IntArray
+    ) -> Neighbors:
+        """For some of the queries all pictures, but their own, by their most similar pair of regions."""
+        shown = self.pictures - (own is not None)
+        ids, best = np.empty((len(which), shown), np.int32), np.empty((len(which), shown), np.float32)
+        for place, query in enumerate(queries[which]):
+            regions = Vectors(asked.vectors.values[asked.owner_of == query])
+            similarities = self._similarities(regions).max(axis=0)
             pictures = np.maximum.reduceat(similarities, self.firsts)[None]
-            ids[place], best[place] = (row[0] for row in top_of_dense_rows(pictures, self.pictures)[:2])
+            if own is not None:
+                pictures[0, own[query]] = -np.inf
+            ids[place], best[place] = (row[0] for row in top_of_dense_rows(pictures, shown)[:2])
         return Neighbors(ids, best, self.dfs.params.metric)
 
     def _similarities(self, own: Vectors) -> Float32Array:

@@ -10,7 +10,8 @@ The authors' program counts an item among its own k nearest, and so does k here:
 most 14 others. It takes k = 50 for classes of hundreds; 15 and four starting points hold on small classes
 too. The query never joins the graph, so `rerank` equals `fit` and `rank`. The first fifty are those of the
 program; mAP is the same on two reference sets and .4 higher on grocery, where the walk does not reach all and
-the rest follows by plain similarity here, by chance there.
+the rest follows by plain similarity here, by chance there. Pictures of several vectors each are ranked by
+`RegionalDFS` (`regional.py`).
 """
 
 from __future__ import annotations

@@ -12,11 +12,13 @@ and one system is solved whatever their number. The score of picture p is  sum_i
     "gmp"   generalised max pooling, w = (X X' + ridge I)^-1 1, X the regions of p: regions that resemble each
             other share their vote, so that a picture gains nothing by showing one thing many times.
 
-The authors take k = k_query = 200 for regions (graph and start), gamma 3, alpha .99 and 20 steps of conjugate
-gradients. Pictures that the walk does not reach follow by their most similar pair of regions. The query stays
-outside the graph, so `rerank` equals `fit` and `rank`; `rank_self` starts no picture at its own regions.
+The authors take k = k_query = 200 for regions (graph and start), gamma 3, alpha .99 and 20 steps of
+conjugate gradients. That suits classes of hundreds of pictures; with 10 to 72 of a class it loses to one
+vector per picture, so that k is 30 and k_query 10 here (docs/descriptors.md has what both bring). Pictures
+that the walk does not reach follow by their most similar pair of regions. The query stays outside the
+graph, so `rerank` equals `fit` and `rank`; `rank_self` starts no picture at its own regions.
 
-    regional = RegionalDFS(pooling="gmp", k=200, k_query=200).fit([regions_of_a, regions_of_b, ...])
+    regional = RegionalDFS().fit([regions_of_a, regions_of_b, ...])
     regional.rank([regions_of_query, ...], top=100)          # or fit(vectors, owners=picture of each vector)
     regional.rank_self(top=100)
 
@@ -68,7 +70,7 @@ class RegionalDFS:
             raise BadParameter(f"pooling is {pooling!r}, but it must be one of {', '.join(POOLINGS)}.")
         if not ridge > 0:
             raise BadParameter(f"ridge is {ridge!r}, but it must be a number above 0.")
-        regional = {"k": 200, "k_query": 200} | parameters
+        regional = {"k": 30, "k_query": 10} | parameters
         self.pooling, self.ridge = pooling, ridge
         self.dfs = DFS(DFSParams.make("dfs", regional), seed)
         self.pictures = 0

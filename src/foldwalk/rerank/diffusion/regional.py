@@ -125,9 +125,8 @@ class RegionalDFS:
 
     def _foreign(self) -> Neighbors:
         """The k_query nearest regions of every region, those of its own picture left out."""
-        rows, k = np.arange(len(self.owner_of)), self.dfs.params.k_query
-        most = int(np.bincount(self.owner_of).max())
-        found = self.dfs.search_rows(rows, k + most - 1)
+        k = self.dfs.params.k_query
+        found = self.dfs.neighbors(k + int(np.bincount(self.owner_of).max()) - 1)
         own = self.owner_of[found.ids] == self.owner_of[:, None]
         order = np.argsort(own | (found.ids < 0), axis=1, kind="stable")[:, :k]
         ids = np.take_along_axis(np.where(own, np.int32(-1), found.ids), order, axis=1)

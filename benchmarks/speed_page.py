@@ -218,7 +218,8 @@ to 20,000 rows, scaled beyond. Descent: the approximate way. `python benchmarks/
 cores added) from a known k-NN graph to the rankings; growth is their slope on logarithmic scales from
 10,000 items on. "Whole" is everything from the vectors on, beside k-reciprocal encoding in plain numpy
 (`benchmarks/dense_k_reciprocal.py`, n x n arrays) in the same run. mAP is that of queries that join the
-graph; "unseen" that of a gallery fitted once, whose queries it has never seen.
+graph; "unseen" that of a gallery fitted once, whose queries it has never seen. Up to 10,000 items the seconds
+are the least of three runs, plain numpy's too.
 {on("rerank_scaling")}
 
 {every_method()}

@@ -182,6 +182,12 @@ def beside_authors() -> str:
     return rows([*head, "on one thread", "ratio"], lines)
 
 
+def measured_again() -> str:
+    names = load("rerank_scaling").get("measured_again", [])
+    listed = " and ".join(f"`{name}`" for name in names)
+    return f" {listed} were measured once more, after the others." if names else ""
+
+
 def main() -> None:
     run = load("cas_scaling")["run"]
     text = f"""# Speed and memory
@@ -219,7 +225,7 @@ cores added) from a known k-NN graph to the rankings; growth is their slope on l
 10,000 items on. "Whole" is everything from the vectors on, beside k-reciprocal encoding in plain numpy
 (`benchmarks/dense_k_reciprocal.py`, n x n arrays) in the same run. mAP is that of queries that join the
 graph; "unseen" that of a gallery fitted once, whose queries it has never seen. Up to 10,000 items the seconds
-are the least of three runs, plain numpy's too.
+are the least of three runs, plain numpy's too.{measured_again()}
 {on("rerank_scaling")}
 
 {every_method()}

@@ -12,8 +12,8 @@ The authors take 2,000 eigenvectors; `rank` is 1,000 here, for each connected co
 lies in a component cannot be reached from another, so each is decomposed by itself, and a graph of many
 small ones needs no larger rank. A component of up to 1,000 items, or twice the rank, is decomposed exactly.
 A larger one goes through a randomised range finder, as the authors propose, with the diffusion itself as the
-filter. On 10,000 synthetic items that cost 27 s of CPU, and the first 50 agree with DFS by .98 (rank 500:
-15 s and .96); mAP differs by .2. Memory is 4 bytes x n x rank, and a ranking of all items takes n x n x rank
+filter. On 10,000 synthetic items that costs 6 s of CPU, and the first 50 agree with DFS by .98 (rank 500:
+.96); mAP differs by .4. Memory is 4 bytes x n x rank, and a ranking of all items takes n x n x rank
 multiplications: FSR pays where queries are many or must be answered quickly.
 
 As in DFS the query never joins the graph, so `rerank` equals `fit` and `rank`.

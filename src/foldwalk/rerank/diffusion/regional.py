@@ -13,10 +13,10 @@ and one system is solved whatever their number. The score of picture p is  sum_i
             other share their vote, so that a picture gains nothing by showing one thing many times.
 
 The authors take k = k_query = 200 for regions (graph and start), gamma 3, alpha .99 and 20 steps of
-conjugate gradients. That suits classes of hundreds of pictures; with 10 to 72 of a class it loses to one
-vector per picture, so that k is 30 and k_query 10 here (docs/descriptors.md has what both bring). Pictures
-that the walk does not reach follow by their most similar pair of regions. The query stays outside the
-graph, so `rerank` equals `fit` and `rank`; `rank_self` starts no picture at its own regions.
+conjugate gradients. That suits classes of hundreds of pictures; on smaller ones it lost to one vector per
+picture on three sets of four, so that k is 30 and k_query 10 here (docs/descriptors.md). Pictures that the
+walk does not reach follow by their most similar pair of regions. The query stays outside the graph, so
+`rerank` equals `fit` and `rank`; `rank_self` starts no picture at its own regions.
 
     regional = RegionalDFS().fit([regions_of_a, regions_of_b, ...])
     regional.rank([regions_of_query, ...], top=100)          # or fit(vectors, owners=picture of each vector)

@@ -156,8 +156,8 @@ def page(kept: dict[str, Any]) -> str:
     commands = "\n".join(kept["commands"])
     text += (
         "## How this was measured\n\nOne command measures all of it again, every item a query, and one "
-        "writes this page. The seven sets without `grocery`, CUB and `emoji4` took 50 minutes on two cores that "
-        "had other work as well; the report is written after every set.\n\n"
+        "writes this page. The seven sets without `grocery`, CUB and `emoji4` took 50 minutes on two cores "
+        "that had other work as well; the report is written after every set.\n\n"
         f"```console\nfoldwalk bench --dataset {sets} --methods all --report out/\n"
         "python benchmarks/results_page.py out/results.json\n```\n\n"
         f"The figures above come from these runs, part by part:\n\n```console\n{commands}\n```\n\n"

@@ -140,7 +140,7 @@ def taught_section(found: dict[str, Any]) -> str:
         "(`method.learn(vectors, labels)`), as in their papers. Taught: with those of the first hundred "
         "birds, ranking the other hundred (`cub_last100`). Alone: by default, without labels, on the gallery "
         f"itself. mAP, mean and range of {seeds} seeds; plain search has {found['plain']:.1f}.\n\n{table}\n\n"
-        "`python benchmarks/learned_transfer.py`\n\n"
+        f"`python benchmarks/learned_transfer.py --seeds {seeds}`\n\n"
     )
 
 

@@ -119,10 +119,11 @@ def filled(
     reached: Reached, top: int, plain_of: Callable[[IntArray], Neighbors]
 ) -> tuple[IntArray, Float32Array]:
     """Reached items first; where they do not fill a row, the rest follows as `plain_of` such rows says."""
-    ids, scores = reached.ids[:, :top].astype(np.int64), reached.scores[:, :top]
+    width = min(top, reached.ids.shape[1])
+    ids, scores = np.full((len(reached.ids), top), -1), np.zeros((len(reached.ids), top), np.float32)
+    ids[:, :width], scores[:, :width] = reached.ids[:, :width], reached.scores[:, :width]
     short = np.flatnonzero((ids >= 0).sum(axis=1) < top)
     if len(short):
-        scores = scores.copy()
         ids[short], scores[short] = merge(reached.rows(short), plain_of(short), top)
     return ids, scores
 

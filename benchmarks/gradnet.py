@@ -48,7 +48,7 @@ def one_epoch(n: int, batch: int, kind: str) -> dict[str, Any]:
     from foldwalk.rerank.learned.gradnet.choice import choose_k
     from foldwalk.rerank.learned.gradnet.graph import graph_input
     from foldwalk.rerank.learned.gradnet.parameters import GradNetParams
-    from foldwalk.rerank.learned.gradnet.train import Trainer
+    from foldwalk.rerank.learned.gradnet.train import GraphTrainer
 
     torch.set_num_threads(2)
     vectors = Vectors((classes_apart(n, 1280, 2.0) if kind == "apart" else close_curves(n, 1280))[0])
@@ -56,7 +56,7 @@ def one_epoch(n: int, batch: int, kind: str) -> dict[str, Any]:
     k = choose_k(neighbors)
     params = GradNetParams(k=k, batch=batch)
     with Clock() as whole:
-        trainer = Trainer(graph_input(vectors, neighbors.first(k), params, 0), params, 0)
+        trainer = GraphTrainer(graph_input(vectors, neighbors.first(k), params, 0), params, 0)
         preparing = time.perf_counter() - whole.wall
         next(iter(trainer.sampler.epoch()))  # compiles
         began, began_cpu = time.perf_counter(), time.process_time()

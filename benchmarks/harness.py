@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from foldwalk.report.files import to_json, write_whole
-from foldwalk.report.memory import PeakMemory
-from foldwalk.report.results import describe_run
+from foldwalk.core.json_text import to_json
+from foldwalk.core.whole_files import write_whole
+from foldwalk.machine.peak_memory import PeakMemory
+from foldwalk.measure.results import describe_run
 
 RESULTS = Path(__file__).parent / "results"
 

@@ -20,8 +20,8 @@ BATCH, STEPS = 130, 20
 def steps(keep: bool) -> dict[str, Any]:
     import torch
 
-    from foldwalk.core.memory import keep_freed_memory
     from foldwalk.learn.trainer.models import make_conv_net
+    from foldwalk.machine.freed_memory import keep_freed_memory
 
     if keep and not keep_freed_memory():
         raise SystemExit("the C library of this machine has no such setting.")

@@ -103,7 +103,7 @@ def methods_page() -> str:
     return join(parts)
 
 
-def method_section(card: rerank.Card) -> str:
+def method_section(card: rerank.MethodCard) -> str:
     module = sys.modules[method_class(card.name).__module__]
     return join(
         [
@@ -139,7 +139,7 @@ def datasets_page() -> str:
     return join(parts)
 
 
-def dataset_section(card: datasets.Card) -> str:
+def dataset_section(card: datasets.DatasetCard) -> str:
     parts = [f"### {card.name} {{ #{anchor(card.name)} }}", f"{prose(card.title)}: {prose(card.what)}."]
     if card.layout:
         parts += ["Looked for:", "\n".join(f"- `{place}`" for place in shorten(card.layout))]

@@ -14,8 +14,8 @@ from foldwalk import datasets, rerank
 from foldwalk.cli.bench import prepare
 from foldwalk.cli.main import app
 from foldwalk.cli.tables import comparison_table, failures
-from foldwalk.report.measure import Measurement
-from foldwalk.report.results import compare
+from foldwalk.measure.jobs import Measurement
+from foldwalk.measure.results import compare
 
 DIGITS = ("--dataset", "digits", "--queries", "60")
 

@@ -11,7 +11,7 @@ import pytest
 import scipy.io
 
 from foldwalk.core import BadInput, MissingData
-from foldwalk.datasets.files import (
+from foldwalk.datasets.published_files import (
     number_list,
     read_json,
     read_lines,

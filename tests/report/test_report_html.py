@@ -12,10 +12,10 @@ from PIL import Image
 from foldwalk.core import BadInput
 from foldwalk.datasets import Dataset
 from foldwalk.evaluate import LeaveOneOut
+from foldwalk.measure.jobs import Details, Measurement
+from foldwalk.measure.results import compare
+from foldwalk.measure.trial import Trial
 from foldwalk.report.html import check_folder, comparison_section, figure_section, page
-from foldwalk.report.measure import Details, Measurement
-from foldwalk.report.results import compare
-from foldwalk.report.trial import Trial
 
 EVIL = '"><script>alert(1)</script>&'
 N = 12

@@ -8,7 +8,7 @@ import io
 import numpy as np
 from PIL import Image
 
-from foldwalk.report.measure import Details
+from foldwalk.measure.jobs import Details
 from foldwalk.report.montage import (
     GREEN,
     RED,

@@ -9,7 +9,7 @@ from foldwalk import rerank
 from foldwalk.core import Neighbors, Vectors
 from foldwalk.graph import mutuality
 from foldwalk.neighbors import knn_graph
-from foldwalk.rerank.learned.auto import cas_sizes, choose
+from foldwalk.rerank.automatic.auto import cas_sizes, choose
 from samples import clustered
 
 

@@ -20,7 +20,7 @@ from foldwalk.rerank.learned.gradnet.graph import (
     rotate,
 )
 from foldwalk.rerank.learned.gradnet.parameters import GradNetParams
-from foldwalk.rerank.learned.space import canonical_order
+from foldwalk.rerank.learned.shared.space import canonical_order
 from samples import clustered
 
 GALLERY = Vectors.check(clustered()[0]).unit()

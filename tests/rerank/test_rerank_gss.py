@@ -7,7 +7,7 @@ import pytest
 
 from foldwalk import rerank
 from foldwalk.core import Vectors
-from foldwalk.rerank.learned.space import Space
+from foldwalk.rerank.learned.shared.space import Space
 from samples import clustered
 
 GALLERY, LABELS = clustered(n=60, d=10)

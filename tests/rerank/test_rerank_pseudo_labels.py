@@ -8,7 +8,7 @@ import pytest
 from foldwalk.core import BadInput, Neighbors, Vectors
 from foldwalk.graph import expand_sets, reciprocal_sets
 from foldwalk.neighbors import knn_graph
-from foldwalk.rerank.learned.pseudo_labels import GivenLabels, PseudoLabels
+from foldwalk.rerank.learned.shared.pseudo_labels import GivenLabels, PseudoLabels
 from samples import clustered
 
 GALLERY, LABELS = clustered(n=120)

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from foldwalk import rerank
-from foldwalk.rerank.learned.networks.subgraph import SubgraphRefiner
+from foldwalk.rerank.learned.shared.subgraph import SubgraphRefiner
 from samples import clustered
 
 GALLERY, LABELS = clustered(n=90, d=12)

@@ -9,7 +9,7 @@ from scipy import sparse
 from foldwalk import rerank
 from foldwalk.datasets import synthetic
 from foldwalk.rerank.diffusion import eir
-from foldwalk.rerank.diffusion.truncated import kth_of_rows, solve_truncated
+from foldwalk.rerank.diffusion.shared.truncated import kth_of_rows, solve_truncated
 from foldwalk.walk.csr import parts
 
 

@@ -14,7 +14,7 @@ from fastapi.testclient import TestClient
 from service_samples import EACH, KINDS, drawn
 
 from foldwalk.index import Index
-from foldwalk.service import Settings, create_app
+from foldwalk.service import ServiceSettings, create_app
 
 Client = Callable[..., TestClient]
 
@@ -59,7 +59,7 @@ def open_client() -> Iterator[Client]:
     with ExitStack() as stack:
 
         def start(path: Path, **settings: Any) -> TestClient:
-            app = create_app(path, Settings.make(**settings))
+            app = create_app(path, ServiceSettings.make(**settings))
             return stack.enter_context(TestClient(app, base_url="http://127.0.0.1"))
 
         yield start

@@ -20,7 +20,7 @@ from schemathesis.specs.openapi.checks import (
 )
 from service_samples import TOKEN
 
-from foldwalk.service import Settings, create_app
+from foldwalk.service import ServiceSettings, create_app
 
 CHECKS = [not_a_server_error, content_type_conformance, response_schema_conformance, status_code_conformance]
 
@@ -28,7 +28,7 @@ CHECKS = [not_a_server_error, content_type_conformance, response_schema_conforma
 @pytest.fixture
 def url(own_index: Path) -> Iterator[str]:
     """The application behind a real server, in a thread of this process."""
-    app = create_app(own_index, Settings(token=TOKEN))
+    app = create_app(own_index, ServiceSettings(token=TOKEN))
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning"))
     thread = threading.Thread(target=server.run)
     thread.start()

@@ -13,8 +13,8 @@ from foldwalk.cli.output import AsJson, command_line, console, print_json, remar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from foldwalk.report.measure import Job, Measurement
-    from foldwalk.report.trial import Trial
+    from foldwalk.measure.jobs import Job, Measurement
+    from foldwalk.measure.trial import Trial
 
 DatasetNames = Annotated[str, typer.Option("--dataset", help="Data sets, separated by commas.")]
 Params = Annotated[
@@ -70,8 +70,8 @@ def prepare(
     from foldwalk import rerank
     from foldwalk.cli.params import parse_method_params, parse_names, refuse_large_neighborhoods
     from foldwalk.core import MissingExtra
-    from foldwalk.report.measure import Job
-    from foldwalk.report.results import BASELINE
+    from foldwalk.measure.jobs import Job
+    from foldwalk.measure.results import BASELINE
 
     named = rerank.names() if methods == "all" else parse_names(methods, "--methods")
     names = list(dict.fromkeys([BASELINE, *named]))
@@ -96,7 +96,7 @@ def measure(
 ) -> list[Measurement]:
     """Run the jobs and say how far they are."""
     from foldwalk.core.progress import for_terminal, reporting
-    from foldwalk.report.measure import measure_all
+    from foldwalk.measure.jobs import measure_all
 
     with reporting(for_terminal()):
         return measure_all(jobs, set_done)
@@ -104,7 +104,7 @@ def measure(
 
 def show(measurements: list[Measurement], as_json: bool) -> None:
     from foldwalk.cli.tables import comparison_table, failures
-    from foldwalk.report.results import as_dict, compare, describe_run
+    from foldwalk.measure.results import as_dict, compare, describe_run
 
     if as_json:
         print_json(as_dict(measurements, describe_run(command_line())))
@@ -117,9 +117,9 @@ def show(measurements: list[Measurement], as_json: bool) -> None:
 
 
 def _write_report(folder: Path, measurements: list[Measurement], loaded: dict[str, Trial]) -> None:
-    from foldwalk.report.files import write_whole
+    from foldwalk.core.whole_files import write_whole
+    from foldwalk.measure.results import compare, describe_run, write_csv, write_json
     from foldwalk.report.html import comparison_section, page
-    from foldwalk.report.results import compare, describe_run, write_csv, write_json
 
     run = describe_run(command_line())
     sections = [comparison_section(c, loaded[c.dataset]) for c in compare(measurements)]

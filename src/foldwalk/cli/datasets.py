@@ -11,7 +11,7 @@ import typer
 from foldwalk.cli.output import AsJson, console, print_json
 
 if TYPE_CHECKING:
-    from foldwalk.datasets import Card
+    from foldwalk.datasets import DatasetCard
 
 Root = Annotated[
     Path | None,
@@ -38,11 +38,11 @@ def datasets(
         _print_table(cards)
 
 
-def _state(card: Card) -> str:
+def _state(card: DatasetCard) -> str:
     return "[green]present" if card.present else "[yellow]absent"
 
 
-def _print_table(cards: list[Card]) -> None:
+def _print_table(cards: list[DatasetCard]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
@@ -52,7 +52,7 @@ def _print_table(cards: list[Card]) -> None:
     console().print(table)
 
 
-def _print_card(card: Card, root: Path | None) -> None:
+def _print_card(card: DatasetCard, root: Path | None) -> None:
     from rich.markup import escape
 
     out = console()

@@ -18,8 +18,8 @@ def demo(
     """See what ranking along the graph does, on digits and on letters made of points."""
     from foldwalk.cli.tables import comparison_table
     from foldwalk.core.progress import for_terminal, reporting
+    from foldwalk.measure.results import compare
     from foldwalk.report.demo import build
-    from foldwalk.report.results import compare
 
     with reporting(for_terminal()):
         built = build(out, seed, command_line())

@@ -64,7 +64,7 @@ def main(
 def run() -> None:
     """Entry point of the console script."""
     if sys.argv[1:2] == ["train"]:  # here, where the process is the command's own
-        from foldwalk.core.memory import keep_freed_memory
+        from foldwalk.machine.freed_memory import keep_freed_memory
 
         keep_freed_memory()
     sys.exit(_exit_code(sys.argv[1:] or ["--help"]))

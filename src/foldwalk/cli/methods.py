@@ -10,7 +10,7 @@ import typer
 from foldwalk.cli.output import AsJson, console, print_json
 
 if TYPE_CHECKING:
-    from foldwalk.rerank import Card
+    from foldwalk.rerank import MethodCard
 
 
 def methods(
@@ -29,7 +29,7 @@ def methods(
         _print_table(cards)
 
 
-def _print_table(cards: list[Card]) -> None:
+def _print_table(cards: list[MethodCard]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
@@ -39,7 +39,7 @@ def _print_table(cards: list[Card]) -> None:
     console().print(table)
 
 
-def _print_card(card: Card) -> None:
+def _print_card(card: MethodCard) -> None:
     from rich.markup import escape
     from rich.table import Table
 

@@ -26,7 +26,7 @@ def console() -> Console:
 
 
 def print_json(value: Any) -> None:
-    from foldwalk.report.files import to_json
+    from foldwalk.core.json_text import to_json
 
     print(to_json(value))
 

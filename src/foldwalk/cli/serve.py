@@ -41,13 +41,13 @@ def serve(
 
     from foldwalk.cli.output import print_json
     from foldwalk.cli.params import parse_names
-    from foldwalk.service import Settings
+    from foldwalk.service import ServiceSettings
     from foldwalk.service import serve as serve_index
     from foldwalk.service.settings import LOOPBACK
 
     made = secrets.token_urlsafe(24) if writes and token is None else None
     everywhere = host not in LOOPBACK and not allow_host
-    settings = Settings.make(
+    settings = ServiceSettings.make(
         method=method,
         methods=tuple(parse_names(methods, "--methods")) if methods else (),
         token=token or made,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from foldwalk.report.measure import Measurement
-    from foldwalk.report.results import Comparison
+    from foldwalk.measure.jobs import Measurement
+    from foldwalk.measure.results import Comparison
 
 _WIDTH_OF_THE_REST, _WIDTH_OF_A_FIGURE, _FEWEST_FIGURES = 52, 15, 3
 

@@ -25,8 +25,8 @@ def train_gradnet(
 
     from foldwalk.cli.params import parse_params, refuse_large_neighborhoods
     from foldwalk.core import MissingExtra
-    from foldwalk.core.files import written_whole
     from foldwalk.core.progress import for_terminal, reporting
+    from foldwalk.core.whole_files import written_whole
     from foldwalk.learn import GradNet
 
     try:
@@ -85,7 +85,7 @@ def _read(source: str, root: Path | None) -> tuple[Float32Array, Dataset | None]
     from foldwalk import datasets
     from foldwalk.cli.sources import is_vectors
     from foldwalk.cli.vectors_io import read_vectors
-    from foldwalk.report.trial import open_trial
+    from foldwalk.measure.trial import open_trial
 
     if is_vectors(Path(source)):
         return read_vectors(Path(source), "vectors").vectors.values, None
@@ -101,8 +101,8 @@ def _watcher(data: Dataset) -> Callable[[Float32Array], float] | None:
     import numpy as np
 
     from foldwalk.core import Ranking, Vectors
+    from foldwalk.measure.trial import open_trial
     from foldwalk.neighbors import Searcher
-    from foldwalk.report.trial import open_trial
 
     if data.queries is not None or data.labels is None:
         return None

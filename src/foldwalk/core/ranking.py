@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from foldwalk.core.errors import BadInput, MissingData, MissingExtra
-from foldwalk.core.files import written_whole
 from foldwalk.core.types import Float32Array, IntArray
+from foldwalk.core.whole_files import written_whole
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,6 @@
 from foldwalk.datasets.dataset import Dataset
 from foldwalk.datasets.registry import describe, load, names
 from foldwalk.datasets.sets.synthetic import synthetic
-from foldwalk.datasets.sources import Card
+from foldwalk.datasets.sources import DatasetCard
 
-__all__ = ["Card", "Dataset", "describe", "load", "names", "synthetic"]
+__all__ = ["Dataset", "DatasetCard", "describe", "load", "names", "synthetic"]

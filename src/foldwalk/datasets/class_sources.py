@@ -17,8 +17,8 @@ from foldwalk.datasets.features import (
     name_keys,
     read_features,
 )
-from foldwalk.datasets.files import picture_names
 from foldwalk.datasets.pixels import grey_pixels
+from foldwalk.datasets.published_files import picture_names
 from foldwalk.datasets.sources import Kind, Source, need_all
 from foldwalk.evaluate import LeaveOneOut, Protocol, QueryGallery
 

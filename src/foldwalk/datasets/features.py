@@ -20,7 +20,7 @@ import numpy as np
 from foldwalk.core.errors import BadInput, MissingData
 from foldwalk.core.types import AnyArray, Float32Array
 from foldwalk.core.vectors import Vectors
-from foldwalk.datasets.files import first_file, read_lines, read_mat
+from foldwalk.datasets.published_files import first_file, read_lines, read_mat
 
 SUFFIXES = (".npz", ".npy", ".mat")
 KEYS = {

@@ -15,7 +15,7 @@ import numpy as np
 
 from foldwalk.core.errors import BadInput, MissingData
 from foldwalk.core.types import Float64Array
-from foldwalk.datasets.files import (
+from foldwalk.datasets.published_files import (
     first_file,
     need_key,
     number_list,

@@ -20,7 +20,7 @@ from foldwalk.datasets.features import (
     only_file,
     read_features,
 )
-from foldwalk.datasets.files import picture_names, read_lines, safe_name
+from foldwalk.datasets.published_files import picture_names, read_lines, safe_name
 from foldwalk.datasets.sources import Kind, Source, need_all
 from foldwalk.evaluate import Protocol
 

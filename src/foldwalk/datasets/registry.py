@@ -16,7 +16,7 @@ from foldwalk.datasets.class_sources import ClassFolders, ClassSource
 from foldwalk.datasets.dataset import Dataset
 from foldwalk.datasets.features import SUFFIXES
 from foldwalk.datasets.query_sources import QuerySource
-from foldwalk.datasets.sources import KINDS, Card, Kind, Source
+from foldwalk.datasets.sources import KINDS, DatasetCard, Kind, Source
 
 
 @cache
@@ -32,7 +32,7 @@ def names() -> list[str]:
     return sorted(_sources())
 
 
-def describe(name: str, root: str | os.PathLike[str] | None = None) -> Card:
+def describe(name: str, root: str | os.PathLike[str] | None = None) -> DatasetCard:
     """What a data set is, what is looked for, where to get it, and whether it is there."""
     folder = data_root(root)
     source, _ = _parse(name, "auto", folder)

@@ -26,7 +26,7 @@ KINDS: tuple[Kind, ...] = ("auto", "features", "pixels", "pictures")
 
 
 @dataclass(frozen=True)
-class Card:
+class DatasetCard:
     """What a set is, what is looked for below the data folder, where to get it, whether it is there."""
 
     name: str
@@ -71,9 +71,9 @@ class Source(ABC):
         """Where the set is, or None."""
         return next(iter(self._feature_files(root)), None) or self.folder(root)
 
-    def describe(self, root: Path | None) -> Card:
+    def describe(self, root: Path | None) -> DatasetCard:
         found = self.found(root)
-        return Card(
+        return DatasetCard(
             self.name,
             self.title,
             self.what,

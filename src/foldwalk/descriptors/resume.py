@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from foldwalk.core.errors import BadInput
-from foldwalk.core.files import written_whole
 from foldwalk.core.types import Float32Array
+from foldwalk.core.whole_files import written_whole
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,9 @@ import numpy as np
 import numpy.typing as npt
 
 from foldwalk.core.errors import BadInput, BadParameter, MissingData, NotFitted
-from foldwalk.core.files import written_whole
 from foldwalk.core.types import Float32Array, Float64Array
 from foldwalk.core.vectors import Vectors
+from foldwalk.core.whole_files import written_whole
 
 FORMAT = 1
 

@@ -11,10 +11,10 @@ import numpy.typing as npt
 from sklearn.cluster import KMeans
 
 from foldwalk.core.errors import BadInput
+from foldwalk.core.labels import check_labels
 from foldwalk.core.seeds import check_seed
 from foldwalk.core.types import Int32Array
 from foldwalk.core.vectors import Vectors
-from foldwalk.evaluate.labels import check_labels
 from foldwalk.evaluate.metrics import cluster_nmi, cluster_pair_f1
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from foldwalk.core.files import TEMPORARY, written_whole
 from foldwalk.core.types import AnyArray
+from foldwalk.core.whole_files import TEMPORARY, written_whole
 
 FORGOTTEN_AFTER = 3600  # seconds: no file takes that long to write
 

@@ -17,9 +17,9 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from foldwalk.core.errors import BadInput, MissingData, MissingExtra
-from foldwalk.core.files import written_whole
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import AnyArray
+from foldwalk.core.whole_files import written_whole
 from foldwalk.index.catalog import Catalog
 from foldwalk.index.knn import PROMISED, WIDTH, KnnGraph
 from foldwalk.index.recall import sampled_recall

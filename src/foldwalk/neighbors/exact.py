@@ -13,10 +13,10 @@ from dataclasses import replace
 import numpy as np
 
 from foldwalk.core.neighbors import Neighbors
-from foldwalk.core.products import product
 from foldwalk.core.progress import task
 from foldwalk.core.types import Float32Array, Int32Array, IntArray
 from foldwalk.core.vectors import Vectors
+from foldwalk.machine.products import product
 from foldwalk.neighbors.similarity import pair_similarities, rescore
 from foldwalk.neighbors.within import nearest_within
 from foldwalk.walk.select import top_of_dense_rows

@@ -21,9 +21,9 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from foldwalk.core.products import one_thread_each
 from foldwalk.core.seeds import generator
 from foldwalk.core.types import Float32Array, Int32Array, IntArray
+from foldwalk.machine.products import one_thread_each
 from foldwalk.neighbors.offers import GROUP, offer_tile, set_floors, trim_all
 
 BLOCK = 768  # items that are multiplied with as many others at a time: a tile of 2 MB

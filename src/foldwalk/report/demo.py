@@ -15,13 +15,13 @@ from foldwalk.core import MissingExtra, Ranking
 from foldwalk.core.progress import task
 from foldwalk.core.seeds import generator
 from foldwalk.core.types import IntArray
-from foldwalk.report.files import write_whole
+from foldwalk.core.whole_files import write_whole
+from foldwalk.measure.jobs import Details, Job, Measurement, measure_here, warm_up
+from foldwalk.measure.results import BASELINE, compare, describe_run
+from foldwalk.measure.trial import Trial, open_trial
 from foldwalk.report.html import check_folder, comparison_section, figure_section, page
-from foldwalk.report.measure import Details, Job, Measurement, measure_here, warm_up
 from foldwalk.report.montage import Strip, sheet, visible_change
 from foldwalk.report.plots import ranked_points
-from foldwalk.report.results import BASELINE, compare, describe_run
-from foldwalk.report.trial import Trial, open_trial
 
 DATASETS = ("digits", "pami")
 DIFFUSION = "manifold_ranking"

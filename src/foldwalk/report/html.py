@@ -13,11 +13,11 @@ from typing import Any
 from PIL import Image
 
 from foldwalk.core import BadInput
+from foldwalk.measure.jobs import Details, Measurement
+from foldwalk.measure.results import Comparison
+from foldwalk.measure.trial import Trial
 from foldwalk.report.charts import bars, precision_recall
-from foldwalk.report.measure import Details, Measurement
 from foldwalk.report.montage import data_uri, telling_queries, visible_change
-from foldwalk.report.results import Comparison
-from foldwalk.report.trial import Trial
 
 _STYLE = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
 

@@ -11,7 +11,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont, ImageOps
 
 from foldwalk.core.types import Float64Array
-from foldwalk.report.measure import Details
+from foldwalk.measure.jobs import Details
 
 GREEN, RED, INK, PAPER = (26, 135, 84), (200, 45, 45), (30, 32, 36), (255, 255, 255)
 

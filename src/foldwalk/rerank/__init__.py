@@ -2,7 +2,7 @@
 
 from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.diffusion.regional import RegionalDFS
-from foldwalk.rerank.registry import Card, create, describe, names
+from foldwalk.rerank.registry import MethodCard, create, describe, names
 from foldwalk.rerank.saving import load, save
 
-__all__ = ["Card", "RegionalDFS", "Reranker", "create", "describe", "load", "names", "save"]
+__all__ = ["MethodCard", "RegionalDFS", "Reranker", "create", "describe", "load", "names", "save"]

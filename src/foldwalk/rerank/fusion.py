@@ -6,9 +6,9 @@ import numpy as np
 from scipy import sparse
 
 from foldwalk.core.neighbors import Neighbors
-from foldwalk.core.products import product
 from foldwalk.core.types import Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
+from foldwalk.machine.products import product
 from foldwalk.neighbors.exact import exact_search
 from foldwalk.neighbors.similarity import pair_similarities
 from foldwalk.rerank.order import Reached

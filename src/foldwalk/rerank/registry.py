@@ -13,14 +13,14 @@ from foldwalk.core.errors import UnknownName
 from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.params import Parameter, parameters_of
 
-FAMILIES = ("expansion", "context", "diffusion", "learned")
+FAMILIES = ("expansion", "context", "diffusion", "learned", "automatic")
 
 _methods: dict[str, type[Reranker]] = {}
 Method = TypeVar("Method", bound=type[Reranker])
 
 
 @dataclass(frozen=True)
-class Card:
+class MethodCard:
     """What `describe` tells of a method."""
 
     name: str
@@ -63,10 +63,12 @@ def method_class(name: str) -> type[Reranker]:
     return _methods[name]
 
 
-def describe(name: str) -> Card:
+def describe(name: str) -> MethodCard:
     """A method's card: family, paper, parameters with defaults and ranges."""
     method = method_class(name)
-    return Card(method.name, method.family, method.summary, method.paper, parameters_of(method.Parameters))
+    return MethodCard(
+        method.name, method.family, method.summary, method.paper, parameters_of(method.Parameters)
+    )
 
 
 def create(name: str, *, seed: int = 0, **parameters: Any) -> Reranker:

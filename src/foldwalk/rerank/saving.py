@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from foldwalk.core.errors import BadInput, MissingData
-from foldwalk.core.files import written_whole
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.vectors import Vectors
+from foldwalk.core.whole_files import written_whole
 from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.registry import create
 

@@ -59,7 +59,7 @@ class Parameter(Answer):
     range: str
 
 
-class Card(Answer):
+class OfferedMethod(Answer):
     name: str
     family: str
     summary: str

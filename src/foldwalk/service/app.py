@@ -18,16 +18,16 @@ from foldwalk.service.map_job import MapJob
 from foldwalk.service.metrics import Metrics
 from foldwalk.service.middleware import BodyLimit, KnownHosts, Shell
 from foldwalk.service.routes import about, items, search
-from foldwalk.service.settings import Settings
+from foldwalk.service.settings import ServiceSettings
 
 _WEB = Path(__file__).parent / "web"
 # A form has a few lines around the file, and a field or two beside it.
 _FORM = 100_000
 
 
-def create_app(index: Index | Path, settings: Settings | None = None) -> FastAPI:
+def create_app(index: Index | Path, settings: ServiceSettings | None = None) -> FastAPI:
     """The service for one index, which it closes at its end."""
-    settings = settings or Settings()
+    settings = settings or ServiceSettings()
     opened = index if isinstance(index, Index) else Index.open(index)
     engine = Engine(opened, settings)
     metrics = Metrics()

@@ -24,7 +24,7 @@ from foldwalk.service.bodies import AddBody, Choice, ExplainBody, SearchBody
 from foldwalk.service.errors import Empty, UnknownKey
 from foldwalk.service.gate import Gate
 from foldwalk.service.methods import Menu
-from foldwalk.service.settings import Settings
+from foldwalk.service.settings import ServiceSettings
 
 _log = logging.getLogger("foldwalk.service")
 _READERS, _READS_WAITING = 4, 1_000
@@ -33,7 +33,7 @@ _READERS, _READS_WAITING = 4, 1_000
 class Engine:
     """Asks the index, never more at once than the settings allow."""
 
-    def __init__(self, index: Index, settings: Settings) -> None:
+    def __init__(self, index: Index, settings: ServiceSettings) -> None:
         self.index = index
         self.settings = settings
         self.menu = Menu(settings.method, settings.methods)

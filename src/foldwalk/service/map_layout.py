@@ -22,8 +22,8 @@ from sklearn.neighbors import sort_graph_by_row_values
 
 from foldwalk import rerank
 from foldwalk.core.types import Float32Array, IntArray
+from foldwalk.core.whole_files import write_whole
 from foldwalk.index import Index
-from foldwalk.report.files import write_whole
 from foldwalk.service.map_sheet import contact_sheet
 
 _PERPLEXITY = 30.0

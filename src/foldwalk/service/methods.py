@@ -7,7 +7,7 @@ from typing import Any
 
 from foldwalk import rerank
 from foldwalk.core import BadInput, BadParameter
-from foldwalk.service.answers import Card, Parameter
+from foldwalk.service.answers import OfferedMethod, Parameter
 
 # The metric is the index's; how neighbours are searched is for whoever runs the service to decide.
 _SETTLED = frozenset({"metric", "search"})
@@ -38,8 +38,8 @@ class Menu:
                 raise BadParameter(f"{method}: {name} is {value}, but this service allows at most {most:g}.")
 
 
-def _card(name: str) -> Card:
-    card = Card.model_validate(rerank.describe(name), from_attributes=True)
+def _card(name: str) -> OfferedMethod:
+    card = OfferedMethod.model_validate(rerank.describe(name), from_attributes=True)
     card.parameters = [_limited(p) for p in card.parameters if p.name not in _SETTLED]
     return card
 

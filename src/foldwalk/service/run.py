@@ -12,21 +12,21 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from foldwalk.core import BadInput
 from foldwalk.service.app import create_app
-from foldwalk.service.settings import Settings
+from foldwalk.service.settings import ServiceSettings
 
 
 def serve(
     path: Path,
     host: str = "127.0.0.1",
     port: int = 8000,
-    settings: Settings | None = None,
+    settings: ServiceSettings | None = None,
     started: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Serve the index until the process is told to end (SIGINT or SIGTERM).
 
     Port 0 takes one that is free. `started` is told the address as soon as connections are taken.
     """
-    settings = settings or Settings()
+    settings = settings or ServiceSettings()
     app = create_app(path, settings)
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
     config = uvicorn.Config(

@@ -11,7 +11,7 @@ from foldwalk.core import BadInput
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
-class Settings(BaseModel):
+class ServiceSettings(BaseModel):
     """`token` None means that nothing can be changed through the service."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -35,7 +35,7 @@ class Settings(BaseModel):
     stop_seconds: int = Field(30, ge=1, description="how long running requests may take to finish at the end")
 
     @classmethod
-    def make(cls, **values: object) -> Settings:
+    def make(cls, **values: object) -> ServiceSettings:
         """The settings, or one sentence naming the one that is wrong."""
         try:
             return cls.model_validate(values)

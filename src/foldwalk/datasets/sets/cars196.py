@@ -11,7 +11,7 @@ from typing import Any
 
 from foldwalk.core.errors import BadInput
 from foldwalk.datasets.class_sources import ClassSource, Pictures
-from foldwalk.datasets.files import need_file, need_key, read_mat, safe_name, whole_number
+from foldwalk.datasets.published_files import need_file, need_key, read_mat, safe_name, whole_number
 
 TEST_CLASSES = range(99, 197)
 

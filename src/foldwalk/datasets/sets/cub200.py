@@ -11,7 +11,7 @@ from pathlib import Path
 
 from foldwalk.core.errors import BadInput
 from foldwalk.datasets.class_sources import ClassSource, Pictures
-from foldwalk.datasets.files import picture_names, read_table, safe_name, whole_number
+from foldwalk.datasets.published_files import picture_names, read_table, safe_name, whole_number
 
 
 class CUB200(ClassSource):

@@ -15,7 +15,7 @@ import numpy as np
 from foldwalk.core.errors import BadInput
 from foldwalk.core.types import IntArray
 from foldwalk.datasets.features import FeatureFile
-from foldwalk.datasets.files import need_key, number_list, read_mat, safe_name, text_list
+from foldwalk.datasets.published_files import need_key, number_list, read_mat, safe_name, text_list
 from foldwalk.datasets.query_sources import Listing
 from foldwalk.datasets.sets.market1501 import Market1501
 from foldwalk.evaluate import ReID

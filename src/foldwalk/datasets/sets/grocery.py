@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from foldwalk.datasets.class_sources import ClassSource, Pictures
-from foldwalk.datasets.files import read_table, safe_name
+from foldwalk.datasets.published_files import read_table, safe_name
 
 
 class Grocery(ClassSource):

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from foldwalk.datasets.features import FeatureFile
-from foldwalk.datasets.files import picture_names, whole_number
+from foldwalk.datasets.published_files import picture_names, whole_number
 from foldwalk.datasets.query_sources import Listing, QuerySource
 from foldwalk.evaluate import Oxford
 

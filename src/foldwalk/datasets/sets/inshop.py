@@ -8,7 +8,7 @@ import numpy as np
 
 from foldwalk.core.errors import BadInput
 from foldwalk.datasets.features import FeatureFile
-from foldwalk.datasets.files import need_file, read_table, safe_name
+from foldwalk.datasets.published_files import need_file, read_table, safe_name
 from foldwalk.datasets.query_sources import Listing, QuerySource, rows_of_split
 from foldwalk.evaluate import QueryGallery
 

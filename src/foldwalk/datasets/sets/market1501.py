@@ -6,7 +6,7 @@ from pathlib import Path
 
 from foldwalk.core.errors import MissingData
 from foldwalk.datasets.features import FeatureFile
-from foldwalk.datasets.files import picture_names
+from foldwalk.datasets.published_files import picture_names
 from foldwalk.datasets.query_sources import Listing, QuerySource, rows_of_split
 from foldwalk.datasets.reid import reid_listing
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from foldwalk.core.types import AnyArray
 from foldwalk.datasets.class_sources import ClassSource, Pictures
-from foldwalk.datasets.files import picture_names
+from foldwalk.datasets.published_files import picture_names
 from foldwalk.evaluate import LeaveOneOut, Protocol
 
 

@@ -20,7 +20,7 @@ from PIL import Image
 from foldwalk.core.errors import BadInput
 from foldwalk.datasets.class_sources import ClassSource, Pictures
 from foldwalk.datasets.dataset import GreyPictures
-from foldwalk.datasets.files import need_file, picture_names, safe_name
+from foldwalk.datasets.published_files import need_file, picture_names, safe_name
 
 MEMBER = re.compile(r"[^/]+/(?P<character>[^/]+/character\d+)/(?P<file>\d+_\d+\.png)")
 SIDE = 105

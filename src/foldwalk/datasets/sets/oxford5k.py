@@ -13,7 +13,7 @@ import numpy as np
 
 from foldwalk.core.errors import BadInput
 from foldwalk.datasets.features import FeatureFile
-from foldwalk.datasets.files import need_file, picture_names, read_lines, read_table, real_number
+from foldwalk.datasets.published_files import need_file, picture_names, read_lines, read_table, real_number
 from foldwalk.datasets.query_sources import Listing, QuerySource, WithDistractors
 from foldwalk.evaluate import Oxford
 

@@ -15,11 +15,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from foldwalk.core.errors import BadInput
-from foldwalk.core.files import written_whole
+from foldwalk.core.whole_files import written_whole
 from foldwalk.descriptors.backbones.base import need
 from foldwalk.descriptors.backbones.onnx_model import OnnxBackbone
-from foldwalk.descriptors.files import cache_folder
 from foldwalk.descriptors.whitening import Whitening
+from foldwalk.machine.cache_folder import cache_folder
 
 WEIGHTS_SHA256 = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
 PURPOSE = "The backbone effnet_lite0"

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from foldwalk.core.errors import BadInput
+from foldwalk.core.labels import check_labels, occurrences, shared_codes
 from foldwalk.core.types import Float64Array, IntArray
 from foldwalk.evaluate.judgement import Hits, Judgement
-from foldwalk.evaluate.labels import check_labels, occurrences, shared_codes
 from foldwalk.evaluate.metrics import average_precision, inverse_negative_penalty, recall_at
 from foldwalk.evaluate.protocols.base import BlockwiseProtocol
 

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from foldwalk.core.errors import BadInput, BadParameter
+from foldwalk.core.labels import check_labels
 from foldwalk.core.seeds import generator
 from foldwalk.core.types import IntArray
-from foldwalk.evaluate.labels import check_labels
 
 
 def aligned_halves(labels: Tensor) -> tuple[Tensor, Tensor]:

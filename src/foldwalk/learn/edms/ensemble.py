@@ -25,11 +25,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from foldwalk.core.errors import BadInput, BadParameter, MissingData, NotFitted
-from foldwalk.core.files import written_whole
+from foldwalk.core.labels import check_labels
 from foldwalk.core.types import Float32Array
 from foldwalk.core.vectors import Vectors
+from foldwalk.core.whole_files import written_whole
 from foldwalk.descriptors.backbones.base import cores
-from foldwalk.evaluate.labels import check_labels
 from foldwalk.learn.edms.learner import Learner, train_member
 from foldwalk.learn.trainer.loop import Settings
 from foldwalk.learn.trainer.models import Head, HeadSpec

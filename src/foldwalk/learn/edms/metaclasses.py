@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from foldwalk.core.errors import BadParameter
+from foldwalk.core.labels import check_labels
 from foldwalk.core.seeds import generator
 from foldwalk.core.types import IntArray
-from foldwalk.evaluate.labels import check_labels
 
 
 def random_meta_classes(labels: npt.ArrayLike, count: int, seed: int = 0) -> IntArray:

@@ -23,11 +23,11 @@ from pydantic import Field
 
 from foldwalk.core.errors import BadInput, NotFitted
 from foldwalk.core.graph import Graph
+from foldwalk.core.labels import check_labels
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.seeds import check_seed
 from foldwalk.core.types import Float32Array, Int32Array, IntArray
 from foldwalk.core.vectors import Vectors
-from foldwalk.evaluate.labels import check_labels
 from foldwalk.learn.mining.baselines import cyclic_positives, other_label, random_others, same_label
 from foldwalk.learn.mining.graph import manifold_neighbors, modes, mutual_graph, random_anchors
 from foldwalk.learn.mining.pools import Pools

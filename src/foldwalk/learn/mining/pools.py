@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from foldwalk.core.errors import BadInput, MissingData, MissingExtra
-from foldwalk.core.files import written_whole
 from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray
+from foldwalk.core.whole_files import written_whole
 
 ARRAYS = ("anchors", "positives", "positive_similarities", "negatives", "negative_similarities")
 

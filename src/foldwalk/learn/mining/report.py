@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from foldwalk.core.errors import BadInput
+from foldwalk.core.labels import check_labels
 from foldwalk.core.types import Float32Array, Int32Array
 from foldwalk.core.vectors import Vectors
-from foldwalk.evaluate.labels import check_labels
 from foldwalk.learn.mining.cosines import listed_cosines
 from foldwalk.learn.mining.pools import Pools
 

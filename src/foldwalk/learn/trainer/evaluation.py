@@ -6,12 +6,12 @@ import numpy as np
 import numpy.typing as npt
 
 from foldwalk.core.errors import BadInput
+from foldwalk.core.labels import check_labels
 from foldwalk.core.ranking import Ranking
 from foldwalk.core.seeds import generator
 from foldwalk.core.types import AnyArray, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.evaluate import LeaveOneOut, clustering_figures
-from foldwalk.evaluate.labels import check_labels
 from foldwalk.neighbors import knn_graph
 from foldwalk.rerank.order import complete
 

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from foldwalk.core.errors import BadInput, BadParameter, MissingData
-from foldwalk.core.files import written_whole
+from foldwalk.core.whole_files import written_whole
 from foldwalk.descriptors.backbones.base import need
 from foldwalk.descriptors.backbones.onnx_model import FIT, NORMALISATIONS
 from foldwalk.learn.edms.ensemble import JoinedHeads

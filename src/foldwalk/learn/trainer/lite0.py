@@ -23,15 +23,15 @@ from torch import Tensor, nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from foldwalk.core.errors import BadInput, BadParameter, MissingData
-from foldwalk.core.files import written_whole
 from foldwalk.core.progress import task
 from foldwalk.core.seeds import generator
 from foldwalk.core.types import AnyArray, Float32Array
+from foldwalk.core.whole_files import written_whole
 from foldwalk.descriptors.backbones.base import need
 from foldwalk.descriptors.backbones.effnet_lite0 import WEIGHTS_SHA256
 from foldwalk.descriptors.backbones.onnx_model import OnnxBackbone
 from foldwalk.descriptors.decode import DEFAULT_LIMITS, Unreadable, load_picture
-from foldwalk.descriptors.files import cache_folder
+from foldwalk.machine.cache_folder import cache_folder
 
 BLOCKS = 16
 AT_ONCE = 32

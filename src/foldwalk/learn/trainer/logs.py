@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from foldwalk.core.files import written_whole
+from foldwalk.core.whole_files import written_whole
 
 
 class Log:

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from foldwalk.core.errors import BadInput, BadParameter, MissingData
-from foldwalk.core.files import written_whole
 from foldwalk.core.progress import task
 from foldwalk.core.types import AnyArray, Float32Array
+from foldwalk.core.whole_files import written_whole
 from foldwalk.learn.trainer.evaluation import evaluate_embedding
 from foldwalk.learn.trainer.logs import Log
 from foldwalk.learn.trainer.models import seeded

@@ -39,8 +39,13 @@ from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray, Sc
 from foldwalk.core.vectors import Vectors
 from foldwalk.graph import Numbering
 from foldwalk.rerank.base import Reranker
-from foldwalk.rerank.context.compare import compare_rows
-from foldwalk.rerank.context.ranked_lists import as_sparse, lists_of_new, normalise_new, normalise_ranks
+from foldwalk.rerank.context.shared.compare import compare_rows
+from foldwalk.rerank.context.shared.ranked_lists import (
+    as_sparse,
+    lists_of_new,
+    normalise_new,
+    normalise_ranks,
+)
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params, neighborhood, uncut
 from foldwalk.rerank.registry import register

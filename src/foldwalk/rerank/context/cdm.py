@@ -27,11 +27,11 @@ import numpy as np
 from pydantic import Field
 
 from foldwalk.core.neighbors import Neighbors
-from foldwalk.core.products import product
 from foldwalk.core.progress import task
 from foldwalk.core.types import AnyArray, Float32Array, Float64Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.graph import as_rows
+from foldwalk.machine.products import product
 from foldwalk.neighbors.exact import BLOCK_BYTES, SPARE
 from foldwalk.neighbors.similarity import pair_similarities
 from foldwalk.rerank.base import Reranker

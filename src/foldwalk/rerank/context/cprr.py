@@ -28,7 +28,7 @@ from scipy import sparse
 from foldwalk.core.types import Float32Array, Int32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.rerank.base import Reranker
-from foldwalk.rerank.context.ranked_lists import (
+from foldwalk.rerank.context.shared.ranked_lists import (
     RankedLists,
     as_sparse,
     lists_from_scores,

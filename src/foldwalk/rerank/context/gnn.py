@@ -35,7 +35,7 @@ from foldwalk.core.types import AnyArray, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.graph import Numbering, as_rows, cosine_power, radius
 from foldwalk.rerank.base import Reranker
-from foldwalk.rerank.context.compare import compare_rows
+from foldwalk.rerank.context.shared.compare import compare_rows
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params, neighborhood, uncut
 from foldwalk.rerank.registry import register

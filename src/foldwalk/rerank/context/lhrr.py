@@ -37,7 +37,7 @@ from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray, Sc
 from foldwalk.core.vectors import Vectors
 from foldwalk.graph import Numbering
 from foldwalk.rerank.base import Reranker
-from foldwalk.rerank.context.ranked_lists import (
+from foldwalk.rerank.context.shared.ranked_lists import (
     RankedLists,
     as_sparse,
     lists_from_scores,

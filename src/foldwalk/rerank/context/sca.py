@@ -25,7 +25,7 @@ from foldwalk.core.types import IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.graph import as_rows, relative_exponential
 from foldwalk.rerank.base import Reranker
-from foldwalk.rerank.context.compare import compare_rows
+from foldwalk.rerank.context.shared.compare import compare_rows
 from foldwalk.rerank.fusion import row_maximum
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params, neighborhood

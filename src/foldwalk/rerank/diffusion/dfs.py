@@ -28,7 +28,7 @@ from foldwalk.core.types import Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.graph import as_rows, cosine_power, knn_affinity, normalise
 from foldwalk.rerank.base import Reranker
-from foldwalk.rerank.diffusion.solve import ranked_by_diffusion
+from foldwalk.rerank.diffusion.shared.solve import ranked_by_diffusion
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params, neighborhood
 from foldwalk.rerank.registry import register

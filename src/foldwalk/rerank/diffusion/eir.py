@@ -29,13 +29,13 @@ import numpy as np
 from pydantic import Field
 from scipy import sparse
 
-from foldwalk.core.products import product
 from foldwalk.core.progress import task
 from foldwalk.core.types import AnyArray, Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.graph import Numbering, as_rows, cosine_power, knn_affinity, normalise
+from foldwalk.machine.products import product
 from foldwalk.rerank.base import SAMPLE, Reranker
-from foldwalk.rerank.diffusion.truncated import kth_of_rows, solve_truncated
+from foldwalk.rerank.diffusion.shared.truncated import kth_of_rows, solve_truncated
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params, neighborhood
 from foldwalk.rerank.registry import register

@@ -25,8 +25,8 @@ from pydantic import Field
 from scipy import sparse
 
 from foldwalk.core.neighbors import Neighbors
-from foldwalk.rerank.diffusion.affinity import gaussian_rows
-from foldwalk.rerank.diffusion.by_rows import WalkByRows
+from foldwalk.rerank.diffusion.shared.affinity import gaussian_rows
+from foldwalk.rerank.diffusion.shared.by_rows import WalkByRows
 from foldwalk.rerank.params import Params, neighborhood, uncut
 from foldwalk.rerank.registry import register
 from foldwalk.walk import scale_rows

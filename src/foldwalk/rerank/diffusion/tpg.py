@@ -28,8 +28,8 @@ from scipy import sparse
 
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.graph import as_rows
-from foldwalk.rerank.diffusion.affinity import local_gaussian
-from foldwalk.rerank.diffusion.by_rows import WalkByRows
+from foldwalk.rerank.diffusion.shared.affinity import local_gaussian
+from foldwalk.rerank.diffusion.shared.by_rows import WalkByRows
 from foldwalk.rerank.params import Params, neighborhood, uncut
 from foldwalk.rerank.registry import register
 from foldwalk.walk import multiply_capped

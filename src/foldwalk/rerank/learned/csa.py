@@ -28,8 +28,8 @@ import numpy as np
 from pydantic import Field
 
 from foldwalk.core.types import Float32Array, Int32Array
-from foldwalk.rerank.learned.shortlists import ShortlistNetwork, ShortlistParams
-from foldwalk.rerank.learned.training import need_torch
+from foldwalk.rerank.learned.shared.shortlists import ShortlistNetwork, ShortlistParams
+from foldwalk.rerank.learned.shared.training import need_torch
 from foldwalk.rerank.params import neighborhood
 from foldwalk.rerank.registry import register
 
@@ -52,7 +52,7 @@ class CSA(ShortlistNetwork):
     doubts_chains = True
 
     def _network(self) -> Any:
-        from foldwalk.rerank.learned.networks.attention import AffinityAggregation
+        from foldwalk.rerank.learned.shared.attention import AffinityAggregation
 
         return AffinityAggregation(self.params.anchors, self.params.layers, self.params.heads)
 

@@ -35,8 +35,8 @@ from foldwalk.core.vectors import Vectors
 from foldwalk.graph import as_rows, knn_affinity
 from foldwalk.neighbors import Searcher
 from foldwalk.rerank.base import Reranker
-from foldwalk.rerank.learned.space import Space, canonical_order
-from foldwalk.rerank.learned.training import need_torch, train
+from foldwalk.rerank.learned.shared.space import Space, canonical_order
+from foldwalk.rerank.learned.shared.training import need_torch, train
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params, neighborhood
 from foldwalk.rerank.registry import register

@@ -30,9 +30,9 @@ from foldwalk.core.ranking import Ranking
 from foldwalk.core.types import Float32Array, Int32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.neighbors import Searcher, prepare
-from foldwalk.rerank.learned.shortlists import ShortlistNetwork, ShortlistParams
-from foldwalk.rerank.learned.space import Space
-from foldwalk.rerank.learned.training import need_torch
+from foldwalk.rerank.learned.shared.shortlists import ShortlistNetwork, ShortlistParams
+from foldwalk.rerank.learned.shared.space import Space
+from foldwalk.rerank.learned.shared.training import need_torch
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import neighborhood
 from foldwalk.rerank.registry import register
@@ -58,7 +58,7 @@ class LAttQE(ShortlistNetwork):
         self.space = Space.learn(self.vectors, self.params.metric, self.params.dimensions)
 
     def _network(self) -> Any:
-        from foldwalk.rerank.learned.networks.attention import ExpansionWeights
+        from foldwalk.rerank.learned.shared.attention import ExpansionWeights
 
         p = self.params
         return ExpansionWeights(p.dimensions, p.k, p.layers, p.heads)

@@ -26,8 +26,8 @@ import numpy as np
 from pydantic import Field
 
 from foldwalk.core.types import Float32Array, Int32Array
-from foldwalk.rerank.learned.shortlists import ShortlistNetwork, ShortlistParams
-from foldwalk.rerank.learned.training import need_torch
+from foldwalk.rerank.learned.shared.shortlists import ShortlistNetwork, ShortlistParams
+from foldwalk.rerank.learned.shared.training import need_torch
 from foldwalk.rerank.params import neighborhood
 from foldwalk.rerank.registry import register
 
@@ -47,7 +47,7 @@ class SSR(ShortlistNetwork):
     Parameters = SSRParams
 
     def _network(self) -> Any:
-        from foldwalk.rerank.learned.networks.subgraph import SubgraphRefiner
+        from foldwalk.rerank.learned.shared.subgraph import SubgraphRefiner
 
         return SubgraphRefiner(self.params.k + 1, self.params.hidden, self.params.rounds)
 

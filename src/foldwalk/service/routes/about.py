@@ -6,7 +6,7 @@ from typing import Any
 
 from fastapi import APIRouter, Response
 
-from foldwalk.service.answers import About, Card, Health
+from foldwalk.service.answers import About, Health, OfferedMethod
 from foldwalk.service.engine import Engine
 from foldwalk.service.routes.access import TheEngine, TheMetrics, failures
 
@@ -34,7 +34,7 @@ def _about(engine: Engine) -> dict[str, Any]:
 
 
 @router.get("/api/methods")
-async def list_methods(engine: TheEngine) -> list[Card]:
+async def list_methods(engine: TheEngine) -> list[OfferedMethod]:
     """The methods on offer with their parameters, defaults and the ranges this service allows."""
     return list(engine.menu.cards.values())
 

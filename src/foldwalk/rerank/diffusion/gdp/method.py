@@ -29,9 +29,9 @@ from foldwalk.core.types import AnyArray, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.graph import Numbering
 from foldwalk.rerank.base import Reranker
-from foldwalk.rerank.diffusion.affinity import gaussian_rows, reach_of
 from foldwalk.rerank.diffusion.gdp.matrices import diffusion_matrix
 from foldwalk.rerank.diffusion.gdp.updates import Diffusion
+from foldwalk.rerank.diffusion.shared.affinity import gaussian_rows, reach_of
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params, neighborhood, uncut
 from foldwalk.rerank.registry import register

@@ -22,7 +22,7 @@ from foldwalk.graph import (
     normalise,
 )
 from foldwalk.rerank.learned.gradnet.parameters import GradNetParams
-from foldwalk.rerank.learned.space import Lift
+from foldwalk.rerank.learned.shared.space import Lift
 
 
 @dataclass(frozen=True, eq=False)

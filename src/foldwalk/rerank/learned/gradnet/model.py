@@ -39,11 +39,11 @@ from foldwalk.rerank.learned.gradnet.graph import has_no_direction, input_featur
 from foldwalk.rerank.learned.gradnet.parameters import GradNetParams
 from foldwalk.rerank.learned.gradnet.query import expand, expand_again
 from foldwalk.rerank.learned.gradnet.saving import read_net, write_net
-from foldwalk.rerank.learned.space import canonical_order
+from foldwalk.rerank.learned.shared.space import canonical_order
 from foldwalk.rerank.order import complete
 
 if TYPE_CHECKING:
-    from foldwalk.rerank.learned.gradnet.train import Epoch, Listener, Trainer
+    from foldwalk.rerank.learned.gradnet.train import Epoch, GraphTrainer, Listener
 
 
 class GradNet:
@@ -170,7 +170,7 @@ def _as_ranking(found: Neighbors, own: IntArray | None, n: int) -> Ranking:
     return Ranking(whole.ids.astype(np.int64), whole.similarities)
 
 
-def _trainer() -> type[Trainer]:
+def _trainer() -> type[GraphTrainer]:
     """The part that needs torch, imported when it is first needed."""
     try:
         module = importlib.import_module("foldwalk.rerank.learned.gradnet.train")
@@ -178,5 +178,5 @@ def _trainer() -> type[Trainer]:
         if (error.name or "").split(".")[0] != "torch":
             raise
         raise MissingExtra("torch", "learn", "GRAD-Net") from None
-    trainer: type[Trainer] = module.Trainer
+    trainer: type[GraphTrainer] = module.GraphTrainer
     return trainer

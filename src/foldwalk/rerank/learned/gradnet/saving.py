@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from foldwalk.core.errors import BadInput, MissingData, MissingExtra
-from foldwalk.core.files import written_whole
 from foldwalk.core.types import AnyArray, Float32Array
 from foldwalk.core.vectors import Vectors
+from foldwalk.core.whole_files import written_whole
 
 FORMAT = "foldwalk gradnet 1"
 

@@ -45,7 +45,7 @@ class Epoch:
 Listener = Callable[[Epoch], None]
 
 
-class Trainer:
+class GraphTrainer:
     """One network on one graph."""
 
     def __init__(self, graph: GraphInput, params: GradNetParams, seed: int) -> None:

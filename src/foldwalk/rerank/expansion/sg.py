@@ -32,7 +32,7 @@ from foldwalk.core.types import Float32Array, Int32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.graph import as_rows
 from foldwalk.rerank.base import Reranker
-from foldwalk.rerank.expansion.base import _weighted_sums
+from foldwalk.rerank.expansion.shared.base import weighted_sums
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params, neighborhood
 from foldwalk.rerank.registry import register
@@ -104,7 +104,7 @@ class SuperGlobal(Reranker):
 
     def _refine(self, items: Float32Array, ids: Int32Array, similarity: Float32Array) -> Float32Array:
         weights = np.where(ids >= 0, self.params.beta * np.maximum(similarity, 0), 0).astype(np.float32)
-        sums = _weighted_sums(items, items, ids, weights)
+        sums = weighted_sums(items, items, ids, weights)
         return np.asarray(sums / (1 + weights.sum(axis=1, keepdims=True)), dtype=np.float32)
 
     def _both_ways(

@@ -51,7 +51,7 @@ class EGTParams(Params):
 @register
 class EGT(Reranker):
     name = "egt"
-    family = "learned"
+    family = "context"
     paper = "Chang et al., Explore-exploit graph traversal for image retrieval, CVPR 2019"
     summary = "items in the order in which a walk over the best edges meets them"
     Parameters = EGTParams

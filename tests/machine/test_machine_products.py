@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from foldwalk.core import products
-from foldwalk.core.products import one_thread_each, product
+from foldwalk.machine import products
+from foldwalk.machine.products import one_thread_each, product
 
 
 def blas_threads() -> list[int]:

@@ -1,19 +1,11 @@
-"""Files written whole or not at all, and JSON that every reader accepts."""
+"""JSON that every reader accepts."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
-
-from foldwalk.core.files import written_whole
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    with written_whole(path) as file:
-        file.write(content)
 
 
 def to_json(value: Any) -> str:

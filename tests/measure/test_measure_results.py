@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from foldwalk.report.files import to_json, write_whole
-from foldwalk.report.measure import Measurement
-from foldwalk.report.results import compare, describe_run, write_csv, write_json
+from foldwalk.core.json_text import to_json
+from foldwalk.core.whole_files import write_whole
+from foldwalk.measure.jobs import Measurement
+from foldwalk.measure.results import compare, describe_run, write_csv, write_json
 
 
 def measurement(dataset: str, method: str, figures: dict[str, float], **more) -> Measurement:

@@ -30,7 +30,7 @@ from foldwalk.core.progress import task
 from foldwalk.core.types import Float32Array, Int32Array, Scalar
 from foldwalk.core.vectors import Vectors
 from foldwalk.neighbors import Searcher
-from foldwalk.rerank.expansion.base import Expansion, ExpansionParams
+from foldwalk.rerank.expansion.shared.base import Expansion, ExpansionParams
 from foldwalk.rerank.params import neighborhood
 from foldwalk.rerank.registry import register
 from foldwalk.walk import top_of_dense_rows

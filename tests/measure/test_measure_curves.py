@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from foldwalk.evaluate import Judgement
-from foldwalk.report.curves import interpolated_precision
+from foldwalk.measure.curves import interpolated_precision
 
 
 def judgement(relevant, ignored, positives) -> Judgement:

@@ -28,9 +28,9 @@ from foldwalk.core.progress import task
 from foldwalk.core.seeds import generator
 from foldwalk.core.types import BoolArray, Float32Array, Float64Array, IntArray
 from foldwalk.evaluate import Protocol
-from foldwalk.report.curves import interpolated_precision
-from foldwalk.report.memory import PeakMemory
-from foldwalk.report.trial import Trial, open_trial
+from foldwalk.machine.peak_memory import PeakMemory
+from foldwalk.measure.curves import interpolated_precision
+from foldwalk.measure.trial import Trial, open_trial
 
 FULL_DEPTH_UP_TO = 10_000
 DEPTH_BEYOND = 1_000

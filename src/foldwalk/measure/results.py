@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from foldwalk import __version__
-from foldwalk.report import memory
-from foldwalk.report.files import to_json, write_whole
-from foldwalk.report.measure import Measurement
+from foldwalk.core.json_text import to_json
+from foldwalk.core.whole_files import write_whole
+from foldwalk.machine import peak_memory
+from foldwalk.measure.jobs import Measurement
 
 BASELINE = "plain"
 
@@ -91,7 +92,7 @@ def describe_run(command: str) -> dict[str, Any]:
         "python": platform.python_version(),
         "foldwalk": __version__,
         **{package: version(package) for package in ("numpy", "scipy", "numba", "faiss-cpu")},
-        "peak_mb": memory.HOW,
+        "peak_mb": peak_memory.HOW,
     }
 
 

@@ -15,7 +15,7 @@ from foldwalk.core.progress import task
 from foldwalk.core.types import Float64Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.rerank.base import Reranker
-from foldwalk.rerank.diffusion.affinity import reach_of
+from foldwalk.rerank.diffusion.shared.affinity import reach_of
 from foldwalk.rerank.order import Reached
 
 BLOCK = 4096

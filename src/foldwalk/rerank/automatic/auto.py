@@ -67,7 +67,7 @@ class AutoParams(Params):
 @register
 class Auto(Reranker):
     name = "auto"
-    family = "learned"
+    family = "automatic"
     paper = "none: chosen among the other methods by how mutual the gallery's neighbours are"
     summary = "chooses a method and its neighbourhood sizes for the gallery, without labels, and says why"
     Parameters = AutoParams

@@ -54,12 +54,12 @@ class Expansion(Reranker):
     def _mean(self, vectors: Vectors, neighbors: Neighbors) -> Vectors:
         """The weighted mean of each vector and its neighbours, as the metric sees it."""
         weights = self._weights(neighbors)
-        sums = _weighted_sums(vectors.values, self.vectors.values, neighbors.ids, weights)
+        sums = weighted_sums(vectors.values, self.vectors.values, neighbors.ids, weights)
         return prepare(Vectors(sums / (1 + weights.sum(axis=1, keepdims=True))), self.params.metric)
 
 
 @njit(cache=True, parallel=True)
-def _weighted_sums(
+def weighted_sums(
     own: Float32Array, items: Float32Array, ids: Int32Array, weights: Float32Array
 ) -> npt.NDArray[np.float32]:
     sums = own.copy()

@@ -9,12 +9,12 @@ import sys
 import pytest
 
 from foldwalk.cli.main import run
-from foldwalk.core import memory
+from foldwalk.machine import freed_memory
 
 LOOP = """
 import resource, sys
 import numpy as np
-from foldwalk.core.memory import keep_freed_memory
+from foldwalk.machine.freed_memory import keep_freed_memory
 
 if sys.argv[1] == "keep" and not keep_freed_memory():
     sys.exit(3)
@@ -40,14 +40,14 @@ def test_pages_are_asked_for_once():
 
 
 def test_another_c_library(monkeypatch):
-    monkeypatch.setattr(memory.ctypes, "CDLL", lambda _: object())
-    assert memory.keep_freed_memory() is False
+    monkeypatch.setattr(freed_memory.ctypes, "CDLL", lambda _: object())
+    assert freed_memory.keep_freed_memory() is False
 
 
 @pytest.mark.parametrize(("command", "kept"), [("train", True), ("methods", False)])
 def test_the_command_that_trains_keeps_it(monkeypatch, command, kept):
     asked = []
-    monkeypatch.setattr(memory, "keep_freed_memory", lambda: asked.append(True))
+    monkeypatch.setattr(freed_memory, "keep_freed_memory", lambda: asked.append(True))
     monkeypatch.setattr("sys.argv", ["foldwalk", command, "--no-such-option"])
     with pytest.raises(SystemExit) as ended:
         run()

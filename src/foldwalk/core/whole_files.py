@@ -23,3 +23,8 @@ def written_whole(target: Path) -> Iterator[BinaryIO]:
         os.replace(temporary, target)
     finally:
         Path(temporary).unlink(missing_ok=True)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    with written_whole(path) as file:
+        file.write(content)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from foldwalk import datasets, rerank
-from foldwalk.report.measure import Job, measure, measure_all, measure_here, ranking_depth
-from foldwalk.report.memory import PeakMemory
-from foldwalk.report.trial import Trial
+from foldwalk.machine.peak_memory import PeakMemory
+from foldwalk.measure.jobs import Job, measure, measure_all, measure_here, ranking_depth
+from foldwalk.measure.trial import Trial
 
 
 class KilledJob(Job):

@@ -8,7 +8,7 @@ import pytest
 from foldwalk.core import BadInput, Ranking
 from foldwalk.datasets import Dataset
 from foldwalk.evaluate import LeaveOneOut, Oxford, QueryGallery
-from foldwalk.report.trial import SomeQueries, open_trial
+from foldwalk.measure.trial import SomeQueries, open_trial
 
 X = np.random.default_rng(0).normal(size=(30, 4)).astype(np.float32)
 LABELS = np.arange(30) % 3

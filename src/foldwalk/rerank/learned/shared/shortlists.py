@@ -33,18 +33,18 @@ import numpy.typing as npt
 from pydantic import Field
 
 from foldwalk.core.errors import BadInput, MissingData
-from foldwalk.core.files import written_whole
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.progress import task
 from foldwalk.core.seeds import generator
 from foldwalk.core.types import AnyArray, BoolArray, Float32Array, Int32Array, IntArray
 from foldwalk.core.vectors import Vectors
+from foldwalk.core.whole_files import written_whole
 from foldwalk.graph import as_rows
 from foldwalk.neighbors import prepare
 from foldwalk.rerank.base import Reranker
-from foldwalk.rerank.learned.pseudo_labels import NEIGHBORS, GivenLabels, PseudoLabels
-from foldwalk.rerank.learned.space import canonical_order
-from foldwalk.rerank.learned.training import need_torch, train
+from foldwalk.rerank.learned.shared.pseudo_labels import NEIGHBORS, GivenLabels, PseudoLabels
+from foldwalk.rerank.learned.shared.space import canonical_order
+from foldwalk.rerank.learned.shared.training import need_torch, train
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params
 

@@ -16,7 +16,7 @@ from pydantic import Field
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import Float32Array
 from foldwalk.graph.kernels import cosine_power
-from foldwalk.rerank.expansion.base import Expansion, ExpansionParams
+from foldwalk.rerank.expansion.shared.base import Expansion, ExpansionParams
 from foldwalk.rerank.params import neighborhood
 from foldwalk.rerank.registry import register
 

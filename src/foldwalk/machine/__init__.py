@@ -1,0 +1,1 @@
+"""What depends on the machine: compiling, memory, matrix products, where caches lie."""

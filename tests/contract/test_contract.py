@@ -8,6 +8,7 @@ import pytest
 from foldwalk import rerank
 from foldwalk.core import BadInput, BadParameter, NotFitted, UnknownName, Vectors
 from foldwalk.neighbors import knn_graph
+from foldwalk.rerank.registry import FAMILIES
 from samples import clustered
 
 NAMES = rerank.names()
@@ -218,7 +219,7 @@ def test_saved_and_loaded_it_ranks_the_same(name, tmp_path):
 def test_card(name):
     card = rerank.describe(name)
     assert card.name == name
-    assert card.family in ("expansion", "context", "diffusion", "learned")
+    assert card.family in FAMILIES
     assert card.paper
     assert card.summary
     for parameter in card.parameters:

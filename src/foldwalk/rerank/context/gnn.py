@@ -1,9 +1,9 @@
 """Re-ranking as a graph network without weights: neighbourhood rows spread over the nearest items, twice.
 
 X. Zhang, M. Jiang, Z. Zheng, X. Tan, E. Ding and Y. Yang, "Understanding image retrieval re-ranking: a
-graph neural network perspective", 2020. Each item starts as the row that marks its k1 nearest, itself
-counted, and every layer makes rows symmetric, adds up those of the k2 nearest, itself counted, and scales
-to length one:
+graph neural network perspective", arXiv 2012.07620, 2020 (ConAff in section 2 of the CAS paper). Each item
+starts as the row that marks its k1 nearest, itself counted, and every layer makes rows symmetric, adds up
+those of the k2 nearest, itself counted, and scales to length one:
 
     A_i(j) = 1 where j is among the k1 nearest of i
     A <- A + A^T

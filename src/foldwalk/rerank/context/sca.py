@@ -1,7 +1,7 @@
 """Sparse contextual activation: each item activates its nearest ones, and activations are compared as sets.
 
-S. Bai and X. Bai, "Sparse contextual activation for efficient visual re-ranking", IEEE TIP 2016. With d the
-squared Euclidean distance over the largest in its row:
+S. Bai and X. Bai, "Sparse contextual activation for efficient visual re-ranking", IEEE TIP 2016 (in brief:
+section 2 of the CAS paper). With d the squared Euclidean distance over the largest in its row:
 
     F_i(j)   exp(-d(i, j)) on the k1 nearest, itself counted, scaled to sum one     (activation)
     F_i      sum of F over the k2 nearest, itself counted           (local consistency enhancement)

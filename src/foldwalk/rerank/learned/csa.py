@@ -1,8 +1,9 @@
 """Contextual similarity aggregation: items are alike when they are similar to the same anchors.
 
 J. Ouyang, H. Wu, M. Wang, W. Zhou and H. Li, "Contextual similarity aggregation with self-attention for
-visual re-ranking", NeurIPS 2021. Anchors are the query and its nearest items. The query and each of its k
-nearest items are described by their similarities to the anchors; self-attention lets the descriptions
+visual re-ranking", NeurIPS 2021 (in brief: section 2 of the CAS paper). Anchors are the query and its
+nearest items. The query and each of its k nearest items are described by their similarities to the anchors;
+self-attention lets the descriptions
 
     f_i = (s(x_i, a_1), ..., s(x_i, a_L))
 

@@ -1,9 +1,9 @@
 """Subgraph similarity refiner: the graph of a query and its nearest items is improved before it is read.
 
 X. Shen, Y. Xiao, S. X. Hu, O. Sbai and M. Aubry, "Re-ranking for image retrieval and transductive few-shot
-classification", NeurIPS 2021. The similarities of the query and its k nearest items form a graph of m = k + 1
-members. Seen from each member i, its rows and columns are sorted by their similarity to i; a perceptron reads
-the sorted graph and says how much to add to row i. In every round
+classification", NeurIPS 2021 (in brief: section 2 of the CAS paper). The similarities of the query and its k
+nearest items form a graph of m = k + 1 members. Seen from each member i, its rows and columns are sorted by
+their similarity to i; a perceptron reads the sorted graph and says how much to add to row i. In every round
 
     S <- S + (the m updates, one a row),    then S <- (S + S^T) / 2,
 
@@ -42,7 +42,7 @@ class SSRParams(ShortlistParams):
 class SSR(ShortlistNetwork):
     name = "ssr"
     family = "learned"
-    paper = "Shen et al., Re-ranking for image retrieval and few-shot classification, NeurIPS 2021"
+    paper = "Shen et al., Re-ranking for image retrieval and ... few-shot classification, NeurIPS 2021"
     summary = "the similarity graph of a query and its nearest items, refined by a network"
     Parameters = SSRParams
 

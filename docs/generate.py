@@ -28,7 +28,8 @@ what a score means, saving) stands in [Conventions](conventions.md). `foldwalk m
 cards in a terminal. `plain` is the base line that every other method is compared with.
 
 Numbers of equations and sections are those of the method's own paper, unless another one is named beside
-them: the CAS paper is that of `cas`, the GRAD-Net paper that of `gradnet`.
+them: the CAS paper is that of `cas`, the GRAD-Net paper that of `gradnet`, Mining on Manifolds that of the
+training `mom`.
 """
 
 SHARED_INTRO = """\

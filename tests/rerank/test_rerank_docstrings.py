@@ -10,10 +10,11 @@ import pytest
 from foldwalk import rerank
 from foldwalk.rerank.registry import method_class
 
-# "eq. 5 and 6", "section 3.5", "sections A to E", "algorithm 1", "Table 2"; where a method is read from its
-# authors' program, the program's own name of a step: "step `execCartProd`".
+# "eq. 5 and 6", "section 3.5", "section III.C", "sections A to E", "algorithm 1", "Table 2"; where a method is
+# read from its authors' program, the program's own name of a step: "step `execCartProd`".
 CITED = re.compile(
-    r"\b(?:eq\.|sec\.|sections?|algorithm|table)\s+(?:\d|[A-Z] to [A-Z]\b)|\bsteps?\s+`\w+`", re.IGNORECASE
+    r"\b(?:eq\.|sec\.|sections?|algorithm|table)\s+(?:\d|[IVX]+\.[A-Z]\b|[A-Z] to [A-Z]\b)|\bsteps?\s+`\w+`",
+    re.IGNORECASE,
 )
 
 
@@ -34,6 +35,7 @@ def test_a_methods_docstring_cites_its_paper_by_number(name: str) -> None:
     [
         ("the closed form (eq. 4)", True),
         ("TPAMI 2019,\nsection 3.5.", True),
+        ("the similarity of section III.C", True),
         ("five steps, sections A to E", True),
         ("Table 1 of the paper", True),
         ("(step `execCartProd`)", True),

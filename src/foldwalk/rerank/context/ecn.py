@@ -1,11 +1,11 @@
 """Expanded cross neighbourhoods: two items are alike when the surroundings of each know the other.
 
 M. S. Sarfraz, A. Schumann, A. Eberle and R. Stiefelhagen, "A pose-sensitive embedding for person
-re-identification with expanded cross neighborhood re-ranking", CVPR 2018 (in brief: section 2 of the CAS
-paper). Two items are compared by their rank lists, cut to k, which the authors' program calls `rankdist`:
+re-identification with expanded cross neighborhood re-ranking", CVPR 2018. Two items are compared by their
+rank lists, cut to k, which the authors' program calls `rankdist`:
 
     R_i(j)    max(0, k - place of j among the nearest of i), the item itself at place 0
-    s(i, j)   sum over b of R_i(b) R_j(b)
+    s(i, j)   sum over b of R_i(b) R_j(b)                                                      (eq. 4)
 
 The expanded neighbours M(p) are the t nearest of p and the q nearest of each of those, |M| = t + t q, and
 the similarity is crossed, from the surroundings of each to the other:

@@ -1,11 +1,11 @@
 """Sparse contextual activation: each item activates its nearest ones, and activations are compared as sets.
 
-S. Bai and X. Bai, "Sparse contextual activation for efficient visual re-ranking", IEEE TIP 2016 (in brief:
-section 2 of the CAS paper). With d the squared Euclidean distance over the largest in its row:
+S. Bai and X. Bai, "Sparse contextual activation for efficient visual re-ranking", IEEE TIP 2016. With d the
+squared Euclidean distance over the largest in its row:
 
     F_i(j)   exp(-d(i, j)) on the k1 nearest, itself counted, scaled to sum one     (activation)
     F_i      sum of F over the k2 nearest, itself counted           (local consistency enhancement)
-    score    m / (2 k2 - m),   m = sum min(F_i, F_j)                (generalised Jaccard similarity)
+    score    m / (2 k2 - m),   m = sum min(F_i, F_j)                (generalised Jaccard, section III.C)
 
 There is no test of reciprocity and no part of the plain distance in the score. k1 = 4 and k2 = 2 are the
 published values; they reach few items, and the rest follows by plain similarity. Rows are compared through

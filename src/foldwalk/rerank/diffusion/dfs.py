@@ -2,7 +2,8 @@
 
 A. Iscen, G. Tolias, Y. Avrithis, T. Furon and O. Chum, "Efficient diffusion on region manifolds", CVPR 2017.
 Affinity max(cosine, 0)^gamma between mutual neighbours (eq. 5 and 6), zero diagonal, S = D^-1/2 W D^-1/2; the
-query stands outside the graph and starts the walk at its k_query nearest items with the same affinity:
+query stands outside the graph and starts the walk at its k_query nearest items with the same affinity (step
+`ymake` of the authors' program):
 
     (I - alpha S) f = y,   y_i = s(q, i)^gamma,   by at most 20 steps of conjugate gradients,
 

@@ -9,11 +9,11 @@ over the k refined items that suit it best:
     S1(i) = s(q, x'_i),   q' = max of x'_i over the k largest S1,   S2(i) = s(q', x'_i)   (step `RerankwMDA`)
     score = (S1 + S2) / 2
 
-The steps are named as in the authors' program, and the values are its values: shortlist 400, k = 10 (nine
-and the item itself), beta = .15. Table 1 of the CAS paper compares it with the other expansions.
-Only the re-ranking is here; the pooling that the paper also changes belongs to the descriptors.
-Similarities below zero count as zero in the mean. Scores of a query are divided by the length of q', which
-changes no order.
+The steps are named as in the authors' program, and the values are its values: shortlist 400, k = 10 (nine and
+the item itself), beta = .15. Where the paper takes S2 with the items as they were, we follow the program,
+which takes the refined ones. Table 1 of the CAS paper compares it with the other expansions. Only the
+re-ranking is here; the pooling that the paper also changes belongs to the descriptors. Similarities below
+zero count as zero in the mean. Scores of a query are divided by the length of q', which changes no order.
 
 `dba=True` takes the k - 1 nearest of an item in the whole gallery and refines all of it once, when fitted:
 a query then costs no products within its shortlist. What is outside the shortlist follows by plain

@@ -9,13 +9,14 @@ their similarity to i; a perceptron reads the sorted graph and says how much to 
 
 and the query's row of the last S ranks the items. The perceptron is the same for all members and rounds.
 
-Readings and deviations: the paper trains with labels on another collection, towards the graph that the labels
-induce. Here the network is trained on the gallery itself, on pairs that its graph agrees on (see
-`shortlists.py`, also for given labels), each friend against the strangers of the query's row. m = 33 and two
-rounds are ours: a graph is read m times, so a query costs m^3. Similarities are counted from the mean of all
-pairs. The last layer of the perceptron starts at zero: untrained, it is plain search. Once trained, the score
-is mixed with plain similarity as far as held-out pairs ask for it. What is not on the list follows by plain
-similarity.
+Readings and deviations: the authors' program carries the updates back to the vectors (step `refine_feat`),
+with one perceptron for the query and one for the items; here one perceptron updates the similarities
+themselves. The paper trains with labels on another collection, towards the graph that the labels induce. Here
+the network is trained on the gallery itself, on pairs that its graph agrees on (see `shortlists.py`, also for
+given labels), each friend against the strangers of the query's row. m = 33 and two rounds are ours: a graph
+is read m times, so a query costs m^3. Similarities are counted from the mean of all pairs. The last layer of
+the perceptron starts at zero: untrained, it is plain search. Once trained, the score is mixed with plain
+similarity as far as held-out pairs ask for it. What is not on the list follows by plain similarity.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ import pytest
 from foldwalk import rerank
 from foldwalk.rerank.registry import method_class
 
-# "eq. 5 and 6", "section 3.5", "section III.C", "sections A to E", "algorithm 1", "Table 2"; where a method is
-# read from its authors' program, the program's own name of a step: "step `execCartProd`".
+# "eq. 5 and 6", "section 3.5", "section III.C", "sections A to E", "algorithm 1", "Table 2"; where a method
+# is read from its authors' program, the program's own name of a step: "step `execCartProd`".
 CITED = re.compile(
     r"\b(?:eq\.|sec\.|sections?|algorithm|table)\s+(?:\d|[IVX]+\.[A-Z]\b|[A-Z] to [A-Z]\b)|\bsteps?\s+`\w+`",
     re.IGNORECASE,

@@ -2,7 +2,7 @@
 
 S. Shao, K. Chen, A. Karpur, Q. Cui, A. Araujo and B. Cao, "Global features are all you need for image
 retrieval and reranking", ICCV 2023. Of the `shortlist` nearest items of query q, each x_i is replaced by a
-weighed mean of itself and its k - 1 nearest within the shortlist, and the query by the element-wise maximum
+weighted mean of itself and its k - 1 nearest within the shortlist, and the query by the element-wise maximum
 over the k refined items that suit it best:
 
     x'_i = (x_i + beta sum over j of s_ij x_j) / (1 + beta sum over j of s_ij)            (step `MDescAug`)

@@ -8,8 +8,8 @@ self-attention lets the descriptions
     f_i = (s(x_i, a_1), ..., s(x_i, a_L))
 
 exchange what they know, and the k items are ranked by the cosine of what comes out for them and for the
-query. It is trained to tell friends from strangers by these cosines, in the contrastive way, and by how well
-f can be had back from what comes out.
+query. It is trained to tell friends (who belongs with the query) from strangers by these cosines, in the
+contrastive way, and by how well f can be had back from what comes out.
 
 Readings and deviations: the paper re-ranks hundreds of items by hundreds of anchors in a deep, wide network
 that is trained with labels on another collection. Ours re-ranks 128 by 64 in two layers as wide as the

@@ -74,7 +74,7 @@ def table(rows: list[dict[str, Any]], key: str) -> str:
                 continue
             text = f"{row[key]:.1f}"
             text = f"**{text}**" if round(row[key], 1) == best[name] else text
-            cells.append(f"**−** {text}" if key in row["below_plain"] else text)
+            cells.append(f"**−**&nbsp;{text}" if key in row["below_plain"] else text)
         lines.append(f"| `{method}` | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 

@@ -6,9 +6,9 @@ if (location.protocol === "file:") {
       super();
       const frame = document.createElement("iframe");
       frame.hidden = true;
-      // The frame's own postMessage would send to itself.
+      // What the worker calls sends to the page; the frame's own postMessage stays, for the page to send to it.
       frame.srcdoc =
-        "<script>self.postMessage = message => parent.postMessage(message, '*');</script>" +
+        "<script>const postMessage = message => parent.postMessage(message, '*');</script>" +
         `<script src="${url}"></script>`;
       this.ready = new Promise(resolve => frame.addEventListener("load", () => resolve(frame.contentWindow)));
       addEventListener("message", event => {

@@ -75,6 +75,7 @@ class Ranking:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Ranking:
+        """Read what `save` wrote: .npz, .csv or .parquet."""
         source = Path(path)
         readers = {".npz": cls._read_npz, ".csv": cls._read_csv, ".parquet": cls._read_parquet}
         if source.suffix not in readers:

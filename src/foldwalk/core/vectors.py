@@ -50,6 +50,7 @@ class Vectors:
 
     @property
     def dim(self) -> int:
+        """How many numbers each vector has."""
         return int(self.values.shape[1])
 
     @cached_property

@@ -138,6 +138,7 @@ class PcaWhitening(Whitening):
     default_shrinkage = 0.98
 
     def fit(self, vectors: npt.ArrayLike) -> Self:
+        """Learn mean and axes from the vectors themselves; no labels."""
         x = self._check(vectors)
         mean = x.mean(axis=0)
         values, axes = _principal(self._covariance(x - mean))

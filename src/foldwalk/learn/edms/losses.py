@@ -25,7 +25,7 @@ from foldwalk.learn.npair import BatchNPairLoss, one_plus_sum
 Kind = Literal["contextual", "intrinsic"]
 MARGIN = 5e-4
 # The best MAP@R, or within 0.2 points of it, on held-out training classes of CUB, and the best on those of
-# Omniglot: docs/metric-learning.md.
+# Omniglot: docs/metric-learning-results.md.
 PROXY_SCALE = 16.0
 MANIFOLD_SCALE = {"contextual": 1000.0, "intrinsic": 400.0}
 

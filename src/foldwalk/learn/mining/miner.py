@@ -119,6 +119,7 @@ class ManifoldMiner:
 
     @property
     def pools(self) -> Pools:
+        """The pools of positives and negatives that `fit` has mined."""
         if self._pools is None:
             raise NotFitted("the miner has no pools yet: call fit(features) first.")
         return self._pools

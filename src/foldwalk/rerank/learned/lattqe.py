@@ -22,11 +22,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
 from foldwalk.core.neighbors import Neighbors
-from foldwalk.core.ranking import Ranking
 from foldwalk.core.types import Float32Array, Int32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.neighbors import Searcher, prepare
@@ -53,6 +51,10 @@ class LAttQE(ShortlistNetwork):
     paper = "Gordo et al., Attention-based query expansion learning, ECCV 2020"
     summary = "query expansion whose weights a transformer learns from the graph"
     Parameters = LAttQEParams
+    joins_graph = False
+
+    def _wanted(self, n: int) -> int:
+        return int(max(super()._wanted(n), self.params.k if self.params.dba else 0))
 
     def _describe(self) -> None:
         self.space = Space.learn(self.vectors, self.params.metric, self.params.dimensions)
@@ -118,7 +120,3 @@ class LAttQE(ShortlistNetwork):
     def _second_search(self, queries: Vectors, found: Neighbors, own: IntArray | None, top: int) -> Reached:
         again = self.expanded.search(self._expand(queries.values, found), min(top, self.candidates), own)
         return Reached(again.ids, again.similarities)
-
-    def rerank(self, queries: npt.ArrayLike, gallery: npt.ArrayLike, top: int = 100) -> Ranking:
-        """Expansion has no graph to join: the same as `fit(gallery)` and `rank(queries)`."""
-        return self._unfitted().fit(gallery).rank(queries, top)

@@ -69,6 +69,7 @@ class ShortlistNetwork(Reranker):
     strangeness: float
     taught: dict[str, AnyArray] | None = None
     doubts_chains: ClassVar[bool] = False
+    needs_training = True
 
     @abstractmethod
     def _network(self) -> Any:
@@ -85,14 +86,18 @@ class ShortlistNetwork(Reranker):
 
     def learn(self, vectors: npt.ArrayLike, labels: npt.ArrayLike | None = None) -> Self:
         """Train on these items, with labels or without, and use what was learned for every later `fit`."""
-        pupil = type(self)(self.params, self.seed)
+        pupil = type(self)(**self.get_params())
         seen = prepare(Vectors.check(vectors, "vectors"), self.params.metric)
         truth = None if labels is None else GivenLabels(labels, len(seen))
-        pupil._vectors, pupil.candidates = seen, len(seen)
-        pupil._begin()
-        pupil._train(truth)
-        self.taught = pupil.weights
+        self.taught = pupil.weights_from(seen, truth)
         return self
+
+    def weights_from(self, vectors: Vectors, truth: GivenLabels | None) -> dict[str, AnyArray]:
+        """What the network learns from vectors as the metric sees them; without truth, from their graph."""
+        self._vectors, self.candidates = vectors, len(vectors)
+        self._begin()
+        self._train(truth)
+        return self.weights
 
     def save_weights(self, path: str | os.PathLike[str]) -> Path:
         """Write the network to a .npz file."""
@@ -122,6 +127,9 @@ class ShortlistNetwork(Reranker):
         same = super()._unfitted()
         same.taught = self.taught
         return same
+
+    def _wanted(self, _: int) -> int:
+        return max(self.params.k, NEIGHBORS) if self.taught is None else 0
 
     def _prepare(self) -> None:
         self._begin()

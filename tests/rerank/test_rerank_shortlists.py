@@ -9,7 +9,7 @@ import torch
 from foldwalk import rerank
 from foldwalk.core import Vectors
 from foldwalk.neighbors import knn_graph
-from foldwalk.rerank.learned import shortlists
+from foldwalk.rerank.learned.shared import shortlists
 from foldwalk.rerank.learned.shared.pseudo_labels import PseudoLabels
 from foldwalk.rerank.learned.shared.shortlists import mean_average_precision
 from foldwalk.rerank.learned.ssr import SSR

@@ -1,4 +1,4 @@
-"""The proxy losses of EDMS as losses of pytorch-metric-learning; labels are meta-classes.
+"""The proxy losses (sections 4.1 and 6) as losses of pytorch-metric-learning; labels are meta-classes.
 
     proxy N-pair (eq. 4)   log(1 + sum_{j != k} exp(scale (x p_j - x p_k) + m))
     intrinsic (eq. 11)     the same with the manifold similarities f_nj of picture n and proxy j

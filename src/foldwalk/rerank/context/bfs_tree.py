@@ -10,9 +10,10 @@ their lists (k places, the item itself first), and the tree of q has two levels 
     W = A^T A + B^T B + A^T B                          every pair of a tree's nodes, over all trees
     W <- W (1 + column sums)^-1,   V = W W^T,   V <- V (1 + column sums)^-1                   diffusion
 
-k = 20, p = .7 and 400 places are the values of the authors' program, whose asymmetric A^T B we keep. An
-item's own overlap is 1 - p^k. V is not formed: column sums of W and V follow from those of A and B, and
-rows of W are compared through an inverted list.
+In the authors' program these are step `computeRankCorrelation` (A), step `computeIncTree` (B and W), steps
+`normalizeWProb` and `computeWDiffusion` (V). k = 20, p = .7 and 400 places are its values, and its asymmetric
+A^T B we keep. An item's own overlap is 1 - p^k. V is not formed: column sums of W and V follow from those of
+A and B, and rows of W are compared through an inverted list.
 
 Rows of W keep their `keep` largest entries; `dense=True` keeps all, for at most 5,000 items. With 256
 entries the first fifty were the same to .997 and mAP within .06 on the synthetic sets of 1,000 and 2,000

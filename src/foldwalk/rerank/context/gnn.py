@@ -1,17 +1,18 @@
 """Re-ranking as a graph network without weights: neighbourhood rows spread over the nearest items, twice.
 
-X. Zhang, M. Jiang, Z. Zheng, X. Tan, E. Ding and Y. Yang, "Understanding image retrieval re-ranking: a
-graph neural network perspective", 2020. Each item starts as the row that marks its k1 nearest, itself
-counted, and every layer makes rows symmetric, adds up those of the k2 nearest, itself counted, and scales
-to length one:
+X. Zhang, M. Jiang, Z. Zheng, X. Tan, E. Ding and Y. Yang, "Understanding image retrieval re-ranking: a graph
+neural network perspective", arXiv 2012.07620, 2020 (section 2 of the CAS paper calls it ConAff). Each item
+starts as the row that marks its k1 nearest, itself counted, and every layer makes rows symmetric, adds up
+those of the k2 nearest, itself counted, and scales to length one:
 
-    A_i(j) = 1 where j is among the k1 nearest of i
+    A_i(j) = 1 where j is among the k1 nearest of i                            (step `build_adjacency_matrix`)
     A <- A + A^T
     h_i <- h_i + sum over j of the k2 nearest of  max(s_ij, 0)^alpha h_j,   h_i / |h_i|
+                                                                               (step `gnn_propagate`)
 
-two layers, rows of A as the first h, alpha = 2; the score is the dot product of two final rows. An item is
-its own nearest with s = 1, so its own row counts twice, as in the authors' program. Their values for
-Market-1501 are k1 = 26 and k2 = 7.
+two layers, rows of A as the first h, alpha = 2; the score is the dot product of two final rows. Steps are
+named as in the authors' program. An item is its own nearest with s = 1, so its own row counts twice, as
+there. Their values for Market-1501 are k1 = 26 and k2 = 7.
 
 Rows grow with every layer, so each keeps its `keep` largest entries; `dense=True` keeps them all, for at
 most 5,000 items. With 256 entries the first fifty were the same to .999 and mAP within .03 on the synthetic

@@ -1,9 +1,9 @@
 """k-NN re-ranking: an item is good when it stands high in the lists of the query and of its nearest items.
 
-X. Shen, Z. Lin, J. Brandt, S. Avidan and Y. Wu, "Object retrieval and localization with
-spatially-constrained similarity measure and k-NN re-ranking", CVPR 2012. With N_1 ... N_k the nearest items
-of query q and R(x, d) the place of item d in the list of x, counted from one, an item first in its own
-list:
+X. Shen, Z. Lin, J. Brandt, S. Avidan and Y. Wu, "Object retrieval and localization with spatially-constrained
+similarity measure and k-NN re-ranking", CVPR 2012: its second part (in brief: section 2 of the CAS paper).
+With N_1 ... N_k the nearest items of query q and R(x, d) the place of item d in the list of x, counted from
+one, an item first in its own list:
 
     S(q, d) = w_0 / R(q, d) + sum over i of w_i / R(N_i, d),   w_0 = 1,  w_i = 1 / (i + 1),
 
@@ -50,7 +50,7 @@ class KNNRerankParams(Params):
 class KNNRerank(Reranker):
     name = "knn_rerank"
     family = "context"
-    paper = "Shen et al., Object retrieval with k-NN re-ranking, CVPR 2012"
+    paper = "Shen et al., Object retrieval and localization with ... k-NN re-ranking, CVPR 2012"
     summary = "adds up places in the lists of the query and of its nearest items"
     Parameters = KNNRerankParams
     joins_graph = False

@@ -1,14 +1,15 @@
 """Log-based hypergraph of ranking references: every item spans a hyperedge of neighbours of neighbours.
 
 D. C. G. Pedronette, L. P. Valem, J. Almeida and R. da S. Torres, "Multimedia retrieval through unsupervised
-hypergraph-based manifold ranking", IEEE TIP 2019. Lists are put in an order of ranks given both ways
-(`ranked_lists.py`, "sum"). Then, with the item itself at place 1 of its list, for the first k:
+hypergraph-based manifold ranking", IEEE TIP 2019, which has five steps, sections A to E. Lists are put in an
+order of ranks given both ways (A, `ranked_lists.py`, "sum"). Then, with the item itself at place 1 of its
+list, for the first k:
 
-    W_i(j) = 1 - log_k(place of j for i)                            weight of a place
-    H = I + W W                                                     hyperedges, one a row
-    w(e) = sum of the k largest of H_e                              confidence of a hyperedge
-    C = H^T diag(w) H                                               Cartesian product of hyperedges
-    F(i, j) = (1 + C(i, j)) (H H^T)(i, j) (H H)(j, i)               similarity of hyperedges, both ways
+    W_i(j) = 1 - log_k(place of j for i)                            weight of a place                      (B)
+    H = I + W W                                                     hyperedges, one a row                  (B)
+    w(e) = sum of the k largest of H_e                              confidence of a hyperedge              (B)
+    C = H^T diag(w) H                                               Cartesian product of hyperedges        (D)
+    F(i, j) = (1 + C(i, j)) (H H^T)(i, j) (H H)(j, i)               similarity of hyperedges, both ways (C, E)
 
 Lists are sorted by F, and it is all done once more: `rounds`, in all. k = 18 and two rounds are the values
 of the authors' program. The 1 and the last factor are the program's. The score is log(1 + F), which is in
@@ -84,7 +85,7 @@ class Incidence:
 class LHRR(Reranker):
     name = "lhrr"
     family = "context"
-    paper = "Pedronette et al., Multimedia retrieval through hypergraph-based manifold ranking, TIP 2019"
+    paper = "Pedronette et al., Multimedia retrieval through ... hypergraph-based manifold ranking, TIP 2019"
     summary = "items are alike when the hyperedges spanned by their neighbours' lists are alike"
     Parameters = LHRRParams
 

@@ -1,10 +1,13 @@
 """DFS: diffusion on a mutual nearest-neighbour graph of the gallery, started at the query's neighbours.
 
 A. Iscen, G. Tolias, Y. Avrithis, T. Furon and O. Chum, "Efficient diffusion on region manifolds", CVPR 2017.
-Affinity max(cosine, 0)^gamma between mutual neighbours, zero diagonal, S = D^-1/2 W D^-1/2; the query stands
-outside the graph (section 4.2) and starts the walk at its k_query nearest items with the same affinity:
+Affinity max(cosine, 0)^gamma between mutual neighbours (eq. 5 and 6), zero diagonal, S = D^-1/2 W D^-1/2; the
+query stands outside the graph and starts the walk at its k_query nearest items with the same affinity (step
+`ymake` of the authors' program):
 
-    (I - alpha S) f = y,   y_i = s(q, i)^gamma,   by at most 20 steps of conjugate gradients.
+    (I - alpha S) f = y,   y_i = s(q, i)^gamma,   by at most 20 steps of conjugate gradients,
+
+the closed form of the walk (eq. 4). Its factor 1 - alpha changes no order and is left out.
 
 The authors' program counts an item among its own k nearest, and so does k here: k = 15 joins an item to at
 most 14 others. It takes k = 50 for classes of hundreds; 15 and four starting points hold on small classes

@@ -4,12 +4,13 @@ F. Yang, R. Hinami, Y. Matsui, S. Ly and S. Satoh, "Efficient image retrieval vi
 online and offline processing", AAAI 2019. The graph is that of DFS (mutual neighbours, cosine^gamma,
 symmetric normalisation of the whole graph). Offline, for each item i, the system
 
-    (I - alpha S) f_i = e_i
+    (I - alpha S) f_i = e_i                     (eq. 3 of Mining on Manifolds, without the factor 1 - alpha)
 
-is cut to the `keep` nearest of i (its rows and columns, after normalisation) and solved by at most 20 steps
-of conjugate gradients. Online, an unseen query q scores  sum_j s(q, j)^gamma f_j  over its k_query nearest j.
-Transductive, as the authors evaluate it: queries get rows too, rows are scaled to length one, and the score
-is their dot product; `rank_self` does the same.
+is cut to the `keep` nearest of i (its rows and columns, after normalisation: late truncation) and solved by
+at most 20 steps of conjugate gradients (step `get_offline_result` of the authors' program). Online, an unseen
+query q scores  sum_j s(q, j)^gamma f_j  over its k_query nearest j. Transductive, as the authors evaluate it:
+queries get rows too, rows are scaled to length one, and the score is their dot product; `rank_self` does the
+same.
 
 The authors' program counts an item among its own k nearest, and so does k here; it takes k = 50 for large
 classes, 15 holds on small ones too. Entries that the truncated solver leaves below zero are dropped.

@@ -1,9 +1,11 @@
 """Manifold ranking: relevance spreads from the query over the nearest-neighbour graph until it settles.
 
-D. Zhou, J. Weston, A. Gretton, O. Bousquet and B. Schoelkopf, "Ranking on data manifolds", NIPS 2003. With W
-the affinities of the k-NN graph (zero diagonal), D its degrees and S = D^-1/2 W D^-1/2,
+D. Zhou, J. Weston, A. Gretton, O. Bousquet and B. Schoelkopf, "Ranking on data manifolds", NIPS 2003, section
+2; the numbers of equations are those of the GRAD-Net paper, which restates it. With W the affinities of the
+k-NN graph (zero diagonal), D its degrees and S = D^-1/2 W D^-1/2 (eq. 2), the walk f <- alpha S f + (1 -
+alpha) y (eq. 3) settles at
 
-    f* = (1 - alpha) (I - alpha S)^-1 y,
+    f* = (1 - alpha) (I - alpha S)^-1 y,                                                               (eq. 4)
 
 where y is one at the query. alpha -> 0 gives no walk at all: what is left is plain search.
 

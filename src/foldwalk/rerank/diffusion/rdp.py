@@ -5,7 +5,8 @@ retrieval", TPAMI 2019. With W the affinities of the k-NN graph and S = D^-1/2 W
 
     A <- alpha S A S' + (1 - alpha) I,   alpha = 1 / (1 + mu)
 
-smooths the similarity over the graph of pairs. Twenty steps from A = I, as the authors take, are
+smooths the similarity over the graph of pairs; it is that of TPG (eq. 5 of the GRAD-Net paper) with weights.
+Twenty steps from A = I, as the authors take, are
 
     A = (1 - alpha) sum_{t < 20} alpha^t S^t (S')^t + alpha^20 S^20 (S')^20,
 

@@ -1,7 +1,7 @@
 """Regional DFS: several vectors per picture diffuse on one graph; a picture pools the scores of its regions.
 
-A. Iscen, G. Tolias, Y. Avrithis, T. Furon and O. Chum, "Efficient diffusion on region manifolds", CVPR 2017,
-section 4. Every region of every picture is a node of the graph of DFS. A query of several regions starts at
+A. Iscen, G. Tolias, Y. Avrithis, T. Furon and O. Chum, "Efficient diffusion on region manifolds", CVPR 2017.
+Every region of every picture is a node of the graph of DFS. A query of several regions starts at
 the nearest regions of each of them at once,
 
     y = sum over query regions r of y_r,      (I - alpha S) f = y,
@@ -9,8 +9,9 @@ the nearest regions of each of them at once,
 and one system is solved whatever their number. The score of picture p is  sum_i w_i f_i  over its regions i:
 
     "sum"   w = 1
-    "gmp"   generalised max pooling, w = (X X' + ridge I)^-1 1, X the regions of p: regions that resemble each
-            other share their vote, so that a picture gains nothing by showing one thing many times.
+    "gmp"   generalised max pooling (step `gmpweights` of the authors' program), w = (X X' + ridge I)^-1 1, X
+            the regions of p: regions that resemble each other share their vote, so that a picture gains
+            nothing by showing one thing many times.
 
 The authors take k = k_query = 200 for regions (graph and start), gamma 3, alpha .99 and 20 steps of
 conjugate gradients. That suits classes of hundreds of pictures; on smaller ones it lost to one vector per

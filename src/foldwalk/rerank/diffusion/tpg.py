@@ -2,7 +2,7 @@
 
 X. Yang, L. Prasad and L. J. Latecki, "Affinity learning with diffusion on tensor product graph", TPAMI 2013.
 A holds transition probabilities cut to each item's k nearest, so that its rows sum to less than one.
-Diffusion on the product of the graph with itself is the iteration
+Diffusion on the product of the graph with itself is the iteration (eq. 5 of the GRAD-Net paper restates it)
 
     Q <- A Q A' + I,      whose limit is      Q = sum_t A^t (A')^t:
 

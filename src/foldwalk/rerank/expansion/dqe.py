@@ -1,13 +1,14 @@
 """Discriminative query expansion: a linear classifier learns the nearest items apart from the farthest.
 
 R. Arandjelovic and A. Zisserman, "Three things everyone should know to improve object retrieval", CVPR
-2012. For each query a linear support vector machine is trained, with the query and its k nearest items as
-positives and the `negatives` farthest as negatives,
+2012: the second of the three (in brief: section 2 of the CAS paper). For each query a linear support vector
+machine is trained, with the query and its k nearest items as positives and the `negatives` farthest as
+negatives,
 
     min over w, b of  |w|^2 / 2 + b^2 / 2 + C sum over i of max(0, 1 - y_i (w . x_i + b)),
 
 and items are ranked by w . x. The paper's positives are verified geometrically and its negatives are 200 of
-low rank; unverified, four positives as in `average.py` are less often wrong. Here no more than half of the
+low rank; unverified, four positives as in `aqe.py` are less often wrong. Here no more than half of the
 items that are not positives become negatives; where there are too few for that, the positives are simply
 added up. Above 20,000 items the farthest are looked for in a fixed sample of some 2,000, which costs next
 to nothing: they only have to be wrong. Items between near and far are no examples, and the machine may well

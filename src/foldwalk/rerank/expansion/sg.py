@@ -2,17 +2,18 @@
 
 S. Shao, K. Chen, A. Karpur, Q. Cui, A. Araujo and B. Cao, "Global features are all you need for image
 retrieval and reranking", ICCV 2023. Of the `shortlist` nearest items of query q, each x_i is replaced by a
-weighed mean of itself and its k - 1 nearest within the shortlist, and the query by the element-wise maximum
+weighted mean of itself and its k - 1 nearest within the shortlist, and the query by the element-wise maximum
 over the k refined items that suit it best:
 
-    x'_i = (x_i + beta sum over j of s_ij x_j) / (1 + beta sum over j of s_ij)
-    S1(i) = s(q, x'_i),   q' = max of x'_i over the k largest S1,   S2(i) = s(q', x'_i)
+    x'_i = (x_i + beta sum over j of s_ij x_j) / (1 + beta sum over j of s_ij)            (step `MDescAug`)
+    S1(i) = s(q, x'_i),   q' = max of x'_i over the k largest S1,   S2(i) = s(q', x'_i)   (step `RerankwMDA`)
     score = (S1 + S2) / 2
 
-The values are those of the authors' program: shortlist 400, k = 10 (nine and the item itself), beta = .15.
-Only the re-ranking is here; the pooling that the paper also changes belongs to the descriptors.
-Similarities below zero count as zero in the mean. Scores of a query are divided by the length of q', which
-changes no order.
+The steps are named as in the authors' program, and the values are its values: shortlist 400, k = 10 (nine and
+the item itself), beta = .15. Where the paper takes S2 with the items as they were, we follow the program,
+which takes the refined ones. Table 1 of the CAS paper compares it with the other expansions. Only the
+re-ranking is here; the pooling that the paper also changes belongs to the descriptors. Similarities below
+zero count as zero in the mean. Scores of a query are divided by the length of q', which changes no order.
 
 `dba=True` takes the k - 1 nearest of an item in the whole gallery and refines all of it once, when fitted:
 a query then costs no products within its shortlist. What is outside the shortlist follows by plain

@@ -3,7 +3,7 @@
 C. Liu, G. Yu, M. Volkovs, C. Chang, H. Rai, J. Ma and S. K. Gorti, "Guided similarity separation for image
 retrieval", NeurIPS 2019. A holds the similarities of each item to its k nearest, in both directions, and
 
-    S    = D^-1/2 (A + I) D^-1/2
+    S    = D^-1/2 (A + I) D^-1/2                                          (eq. 7 of the GRAD-Net paper)
     H1   = S X W1 + b1
     H2   = S elu(H1) W2 + b2
     Z    = H1 + decay elu(H2),   scaled to length one per item

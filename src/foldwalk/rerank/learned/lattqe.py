@@ -4,16 +4,16 @@ A. Gordo, F. Radenovic and T. Berg, "Attention-based query expansion learning", 
 k nearest items pass through self-attention, so that each is judged in the company of the others; with phi
 what comes out,
 
-    w_i = cos(phi(q), phi(x_i))^a,    q' = q + sum over i of w_i x_i,    then a second plain search.
+    w_i = cos(phi(q), phi(x_i))^a,    q' = q + sum over i of w_i x_i  (eq. 1),    then a second plain search.
 
 `dba=True` (LAttDBA) expands every item in the same way. Readings and deviations: the paper's network has
 three layers of 64 heads in 2,048 dimensions and is trained on a large labelled collection. Ours has two
 layers of four heads on the 128 leading principal axes, is trained on the gallery itself, on pairs that its
-graph agrees on (see `shortlists.py`, also for given labels), each friend against the
-strangers on the list, and without the paper's auxiliary classifier. The power a is ours and starts at 3; the
-residual branches start at zero, so that the untrained network is alpha-QE (`alpha.py`), exactly where 128
-axes hold all of the vectors. Weights are scaled by the trust of `shortlists.py`. Expansion never uses other
-queries: `rerank` equals `fit` and `rank`.
+graph agrees on (see `shortlists.py`, also for given labels), each friend against the strangers on the list,
+and without the paper's auxiliary classifier. The power a is ours and starts at 3; the residual branches start
+at zero, so that the untrained network is alpha-QE (`alpha_qe.py`), exactly where 128 axes hold all of the
+vectors. Weights are scaled by the trust of `shortlists.py`. Expansion never uses other queries: `rerank`
+equals `fit` and `rank`.
 """
 
 from __future__ import annotations

@@ -10,10 +10,10 @@ squared Euclidean distance over the largest in its row:
     F'                   l1(T T), T the markov_k largest of each row of G G, G = l1(F-tilde)    (eq. 17)
     d*                   (1 - omega) d' + omega d, d' the Jensen-Shannon divergence in bits     (eq. 18, 19)
 
-Where paper and program differ we follow the program: E is the identity, ten steps instead of the fixed
-point, r the mean of a diagonal, and F' as above. `geodesic=True` is the program's last step, which the paper
-does not mention: d' is replaced by the length of the shortest path along neighbours (the program's 100 are
-geodesic_k=100; 25 rank as well on the sets we have and need no further neighbours).
+Where paper and program differ we follow the program: E of eq. 3 is the identity, ten steps of eq. 12 instead
+of its fixed point, r of eq. 13 the mean of a diagonal, and F' as above. `geodesic=True` is the program's last
+step, which the paper does not mention: d' is replaced by the length of the shortest path along neighbours
+(the program's 100 are geodesic_k=100; 25 rank as well on the sets we have and need no further neighbours).
 
 Every step works on sparse rows. The inductive form is ours: an unseen query takes the same steps beside the
 stored rows, see inductive.py.

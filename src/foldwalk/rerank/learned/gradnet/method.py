@@ -1,15 +1,16 @@
 """GRAD-Net: features learned on the graph of mutual neighbours; ranking is plain search among them.
 
 Z. Dou, H. Cui, L. Zhang and B. Wang, "Learning global and local consistent representations for unsupervised
-image retrieval via deep graph diffusion networks". With S the normalised affinities of mutual neighbours and
-H(0) the vectors beside their sparse codes over k-means centres:
+image retrieval via deep graph diffusion networks". With S the normalised affinities of mutual neighbours
+(eq. 2 and 8) and H(0) the vectors beside their sparse codes over k-means centres (eq. 9 and 10):
 
     H(l+1) = LeakyReLU( (I + S) H(l) W1 + S (S H(l) * H(l)) W2 )                               (eq. 16)
 
-Layers are concatenated and compared by the cosine. The weights are trained on the collection itself, without
-labels: neighbours are drawn together, and two neighbourhoods shall be as similar by one pair of members as by
-another. An unseen query gets the mean of its nearest items' features (QFE, eq. 23). Training needs torch;
-ranking with a method that was fitted or loaded does not. `model.py` lists the files of the single steps.
+Layers are concatenated (eq. 17) and compared by the cosine (eq. 18). The weights are trained on the
+collection itself, without labels: neighbours are drawn together (eq. 19), and two neighbourhoods shall be as
+similar by one pair of members as by another (eq. 20). An unseen query gets the mean of its nearest items'
+features (QFE, eq. 23). Training needs torch; ranking with a method that was fitted or loaded does not.
+`model.py` lists the files of the single steps.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from foldwalk.rerank.registry import register
 class GradNetMethod(Reranker):
     name = "gradnet"
     family = "learned"
-    paper = "Dou et al., Learning global and local consistent representations, deep graph diffusion networks"
+    paper = "Dou et al., Learning global and local consistent representations ... graph diffusion networks"
     summary = "features learned on the graph of mutual neighbours, without labels; then plain search"
     Parameters = GradNetParams
     needs_training = True

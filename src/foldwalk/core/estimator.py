@@ -26,6 +26,10 @@ class Estimator:
             type(self).__init__(self, **{**known, **parameters})
         return self
 
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
+        return f"{type(self).__name__}({values})"
+
     @property
     def n_features_in_(self) -> int:
         """How many dimensions the fitted vectors have, by scikit-learn's name for it."""

@@ -306,7 +306,3 @@ class Reranker(Parameterized, ABC):
 
     def __sklearn_clone__(self) -> Self:
         return self._unfitted()
-
-    def __repr__(self) -> str:
-        chosen = ", ".join(f"{k}={v!r}" for k, v in self.params.model_dump(exclude_defaults=True).items())
-        return f"<{self.name}({chosen})>"

@@ -34,3 +34,7 @@ class Parameterized(Estimator):
         """Every parameter and the seed, those that were given as they were given."""
         fields = self.Parameters.model_fields.items()
         return {name: self._as_given.get(name, field.default) for name, field in fields} | {"seed": self.seed}
+
+    def __repr__(self) -> str:
+        chosen = ", ".join(f"{k}={v!r}" for k, v in self.params.model_dump(exclude_defaults=True).items())
+        return f"<{self.name}({chosen})>"

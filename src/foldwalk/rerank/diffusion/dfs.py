@@ -58,9 +58,9 @@ class DFS(Reranker):
         return int(self.params.k) - 1
 
     def _prepare(self) -> None:
-        self.system = NumberedSystem(self._transitions())
+        self.system = NumberedSystem(self.transitions())
 
-    def _transitions(self) -> sparse.csr_array:
+    def transitions(self) -> sparse.csr_array:
         neighbors = self.neighbors()
         graph = knn_affinity(neighbors, self._affinity(neighbors), "mutual")
         return normalise(graph, "symmetric").matrix

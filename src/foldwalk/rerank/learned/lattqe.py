@@ -82,7 +82,7 @@ class LAttQE(ShortlistNetwork):
 
     def _similarities(self, queries: Float32Array, ids: Int32Array, trust: float) -> Any:
         torch = need_torch(self.name)
-        around = torch.from_numpy(self._items(ids))
+        around = torch.from_numpy(self.items_of(ids))
         expanded = self._mean(queries, ids, around, trust)
         if self.params.metric == "cosine":
             return torch.einsum("bkd,bd->bk", around, torch.nn.functional.normalize(expanded))
@@ -102,11 +102,11 @@ class LAttQE(ShortlistNetwork):
 
     def _expand(self, queries: Float32Array, found: Neighbors) -> Vectors:
         torch = need_torch(self.name)
-        ids, trust = self._padded(found.ids), float(self.network.trust)
+        ids, trust = self.padded(found.ids), float(self.network.trust)
         out = np.empty_like(queries)
         with torch.no_grad():
-            for part in self._parts(len(queries)):
-                around = torch.from_numpy(self._items(ids[part]))
+            for part in self.parts(len(queries)):
+                around = torch.from_numpy(self.items_of(ids[part]))
                 out[part] = self._mean(queries[part], ids[part], around, trust).numpy()
         return prepare(Vectors(out), self.params.metric)
 

@@ -280,6 +280,18 @@ def test_answers_from_rows_without_the_vectors(name, monkeypatch):
     assert method.rank(QUERIES, top=20).scores.tobytes() == wanted.scores.tobytes()
 
 
+def test_half_fitted_is_not_fitted(name, monkeypatch):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    method = create(name).fit(GALLERY)
+    monkeypatch.setattr(method, "_prepare", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        method.fit(GALLERY)
+    with pytest.raises(NotFitted):
+        method.rank(QUERIES)
+
+
 def test_what_is_fitted_does_not_follow_the_callers_array(name):
     for metric in ("cosine", "euclidean"):
         mine = GALLERY.copy()

@@ -117,6 +117,7 @@ def method_section(card: rerank.MethodCard) -> str:
         [
             f"### {card.name} {{ #{card.name} }}",
             f"Paper: {prose(card.paper)}. Source: `{module.__name__.replace('.', '/')}.py`.",
+            ". ".join(f"{fact}: {'yes' if holds else 'no'}" for fact, holds in card.facts().items()) + ".",
             explanation(module.__doc__ or ""),
             parameter_table([p for p in card.parameters if p not in parameters_of(Params)]),
         ]

@@ -48,8 +48,7 @@ CHECKS = [
 @pytest.fixture
 def mutual_rank(monkeypatch):
     """The name of the example method, registered for one test only."""
-    rerank.names()  # everything else is registered before the copy is taken
-    monkeypatch.setattr(registry, "_methods", dict(registry._methods))
+    monkeypatch.setattr(registry._methods, "_entries", registry._methods.entries())
     return load_module(DOCS / "examples" / "my_method.py").MutualRank.name
 
 

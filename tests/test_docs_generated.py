@@ -35,7 +35,7 @@ def test_a_new_method_changes_the_page(monkeypatch):
     class New(Plain):
         name = "new_method"
 
-    monkeypatch.setattr(registry, "_methods", {**registry._methods, New.name: New})
+    monkeypatch.setattr(registry._methods, "_entries", {**registry._methods.entries(), New.name: New})
     assert "### new_method { #new_method }" in GENERATOR["methods_page"]().splitlines()
 
 

@@ -65,11 +65,10 @@ def _run(data: Any, everyone: Any, way: str, top: int) -> tuple[dict[str, Any], 
         graph = knn_graph(Vectors.check(everyone).unit(), NEIGHBOURS, way=way)
         graph_seconds = time.perf_counter() - began
         method = rerank.create("cas")
-        method._adopt(Vectors.check(everyone).unit(), n, graph)
+        method.adopt(Vectors.check(everyone).unit(), candidates=n, neighbors=graph)
         fit_seconds = time.perf_counter() - began - graph_seconds
         rows = np.arange(n, n + len(data.queries))
-        queries = Vectors(method.vectors.values[rows])
-        answer = method._finish(method._walk_rows(rows, top), queries, None, top)
+        answer = method.rank_rows(rows, top)
     figures = total.figures()
     return figures | {
         "graph_s": round(graph_seconds, 3),

@@ -63,7 +63,7 @@ def main() -> None:
         return 100 * float(data.protocol.evaluate(ranking)["mAP"])
 
     plain = rerank.create("plain", metric="euclidean").fit(points).rank_self(len(points) - 1)
-    net = GradNet(metric="euclidean", epochs=EPOCHS, codebooks=1, rounds=1).fit(points, listen)
+    net = GradNet(metric="euclidean", epochs=EPOCHS, codebooks=1, rounds=1).fit(points, listener=listen)
     rankings = {"Euclidean distance": plain}
     rankings |= {f"GRAD-Net, epoch {number}": ranked(features) for number, features in kept.items()}
 

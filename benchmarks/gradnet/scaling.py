@@ -107,7 +107,7 @@ def learning(n: int, d: int) -> dict[str, Any]:
         measuring += time.perf_counter() - paused
         measuring_cpu += time.process_time() - paused_cpu
 
-    net = GradNet().fit(gallery, listen)
+    net = GradNet().fit(gallery, listener=listen)
     total = time.perf_counter() - began - measuring
     final = mean_precision(net.features)
     near = [abs(point["mAP"] - final) <= 0.5 for point in curve]

@@ -132,7 +132,7 @@ def epochs(data: datasets.Dataset, seeds: int) -> Rows:
                 terms = {"local": round(epoch.local, 4), "global": round(epoch.global_, 4)}
                 reached[str(epoch.number)] = figures(data, features_ranking(epoch.features())) | terms
 
-        GradNet(seed=seed, epochs=max(WATCHED), codebooks=1, rounds=1).fit(data.gallery, listen)
+        GradNet(seed=seed, epochs=max(WATCHED), codebooks=1, rounds=1).fit(data.gallery, listener=listen)
         return reached
 
     for seed in range(seeds):

@@ -72,7 +72,7 @@ def measure(name: str, sizes: list[int], folder: str, target: Connection) -> Non
         rerank.create(name).rerank(few.queries[:20], few.gallery, top=top)
         warm = rerank.create(name).fit(few.gallery)
         warm.rank(few.queries[:20], top=top)
-        asked = 0 if warm._neighbors is None else warm._neighbors.k
+        asked = 0 if warm.known_neighbors is None else warm.known_neighbors.k
         data = synthetic(n, d=DIM)
         touch_memory()
         row: dict[str, Any] = {"walk": walk(name, data, folder, asked)}
@@ -98,9 +98,7 @@ def walk(name: str, data: Any, folder: str, asked: int) -> dict[str, Any]:
     rows = np.arange(n, n + len(data.queries))
 
     def work() -> Any:
-        method._adopt(everyone, n, graph)
-        queries = Vectors(method.vectors.values[rows])
-        return method._finish(method._walk_rows(rows, top), queries, None, top)
+        return method.adopt(everyone, candidates=n, neighbors=graph).rank_rows(rows, top)
 
     figures, answer = best_of(work, n)
     return figures | {"mAP": _map(data, answer)}

@@ -18,6 +18,13 @@ from foldwalk.core.types import Float32Array, IntArray
 from foldwalk.core.whole_files import written_whole
 
 
+def check_top(top: int, most: int) -> int:
+    """How many answers were asked for, cut to the `most` there can be."""
+    if isinstance(top, bool) or not isinstance(top, (int, np.integer)) or top < 1:
+        raise BadInput(f"top must be a whole number of at least 1, but it is {top!r}.")
+    return min(int(top), most)
+
+
 @dataclass(frozen=True, eq=False)
 class Ranking:
     """ids (q, top) int64 and scores (q, top) float32, descending: a total order, no id twice in a row.

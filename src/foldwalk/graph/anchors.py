@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit, prange
 from scipy import sparse
-from sklearn.cluster import KMeans, MiniBatchKMeans
 
 from foldwalk.core.errors import BadInput
 from foldwalk.core.seeds import check_seed
@@ -41,6 +40,8 @@ def anchor_graph(vectors: Vectors, anchors: int = 100, nearest: int = 3, seed: i
     """Choose anchors by k-means and express every item by its nearest ones."""
     if anchors < 1 or nearest < 1:
         raise BadInput(f"anchors ({anchors}) and nearest ({nearest}) must be at least 1.")
+    from sklearn.cluster import KMeans, MiniBatchKMeans  # takes its time: only when needed
+
     count = _count_distinct(vectors, anchors)
     algorithm = KMeans if len(vectors) <= 50_000 else MiniBatchKMeans
     means = algorithm(n_clusters=count, n_init=1, random_state=check_seed(seed)).fit(vectors.values)

@@ -68,10 +68,14 @@ class BFSTree(Reranker):
     paper = "Pedronette et al., A BFS-tree of ranking references, Pattern Recognition 2021"
     summary = "neighbours and their neighbours, weighed by how their rank lists overlap, vouch for each other"
     Parameters = BFSTreeParams
+    answers_from_rows = True
+
+    def _wanted(self, _: int) -> int:
+        return int(max(self.params.depth, self.params.k) - 1)
 
     def _prepare(self) -> None:
         k, n = self.params.k, len(self.vectors)
-        given = self.neighbors(max(self.params.depth, k) - 1)
+        given = self.neighbors()
         # All rows are kept by places, which differ from the items' own numbers in a large gallery.
         self.numbering = Numbering.of(given)
         self.nearest = self.numbering.neighbors(given)

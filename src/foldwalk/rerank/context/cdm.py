@@ -61,9 +61,12 @@ class CDM(Reranker):
     summary = "distances scaled so that all items have equally near neighbours"
     Parameters = CDMParams
 
+    def _wanted(self, n: int) -> int:
+        pool = self.limit("pool", n) if self.params.rounds > 1 else 0
+        return int(max(pool, self.params.k))
+
     def _prepare(self) -> None:
-        pool = self.limit("pool") if self.params.rounds > 1 else 0
-        self.delta = self._scales(self.neighbors(max(pool, self.params.k)))
+        self.delta = self._scales(self.neighbors())
 
     def _walk_new(self, queries: Vectors, top: int) -> Reached:
         return self._nearest(queries, None, top)

@@ -59,9 +59,12 @@ class CPRR(Reranker):
     summary = "pairs that stand together at the head of many rank lists are alike"
     Parameters = CPRRParams
 
+    def _wanted(self, _: int) -> int:
+        return int(max(self.params.depth, self.params.k) - 1)
+
     def _prepare(self) -> None:
         k, n = self.params.k, len(self.vectors)
-        self.nearest = self.neighbors(max(self.params.depth, k) - 1)
+        self.nearest = self.neighbors()
         self.weights = np.arange(k - 1, 0, -1, dtype=np.float32)
         lists = normalise_ranks(self.nearest.ids, "sum").first(k - 1)
         self.lists, self.heads = [lists], [lists.rows(self.weights, n)]

@@ -56,9 +56,13 @@ class ECN(Reranker):
     paper = "Sarfraz et al., A pose-sensitive embedding ... expanded cross neighborhood re-ranking, CVPR 2018"
     summary = "items are alike when the surroundings of each have rank lists like the other's"
     Parameters = ECNParams
+    answers_from_rows = True
+
+    def _wanted(self, _: int) -> int:
+        return self._width
 
     def _prepare(self) -> None:
-        n, nearest = len(self.vectors), self.neighbors(self._width)
+        n, nearest = len(self.vectors), self.neighbors()
         itself = sparse.eye_array(n, format="csr", dtype=np.float32)
         self.lists = sparse.csr_array(self._rank_lists(nearest) + self.params.k * itself)
         self.near = sparse.csr_array(_choice(nearest, self.params.q, n) + itself)

@@ -55,9 +55,10 @@ class EGT(Reranker):
     paper = "Chang et al., Explore-exploit graph traversal for image retrieval, CVPR 2019"
     summary = "items in the order in which a walk over the best edges meets them"
     Parameters = EGTParams
+    answers_from_rows = True
 
     def _prepare(self) -> None:
-        self.graph = self.neighbors(self.params.k)
+        self.graph = self.neighbors()
         self.threshold = np.float32(self.params.t)
         if self.params.relative:
             strangers = np.float32(self._mean_similarity())

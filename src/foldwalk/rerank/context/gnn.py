@@ -59,10 +59,14 @@ class GNN(Reranker):
     paper = "Zhang et al., Understanding image retrieval re-ranking: a graph neural network perspective, 2020"
     summary = "rows of neighbours spread over the nearest items in two layers, then are compared"
     Parameters = GNNParams
+    answers_from_rows = True
+
+    def _wanted(self, _: int) -> int:
+        return self._width
 
     def _prepare(self) -> None:
         n = len(self.vectors)
-        neighbors = self._numbered(self.neighbors(self._width))
+        neighbors = self._numbered(self.neighbors())
         marks = sparse.csr_array(self._marks(neighbors) + sparse.eye_array(n, dtype=np.float32))
         self.first = sparse.csr_array(marks + marks.T)
         spread = self._layer(neighbors, self.first, self.first)
@@ -90,7 +94,7 @@ class GNN(Reranker):
         parts = unflatten(state)
         self.numbering = Numbering(parts["order"])
         self.first, self.second, self.final = parts["first"], parts["second"], parts["final"]
-        self._look_up(self.numbering.neighbors(self.neighbors(self._width)))
+        self._look_up(self.numbering.neighbors(self.neighbors()))
 
     def _numbered(self, neighbors: Neighbors) -> Neighbors:
         """All rows are kept by places, which differ from the items' own numbers in a large gallery."""

@@ -21,14 +21,12 @@ A query is in nobody's list, so `rerank` equals `fit` and `rank`.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit, prange
 from pydantic import Field
 from scipy import sparse
 
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.progress import task
-from foldwalk.core.ranking import Ranking
 from foldwalk.core.types import Float32Array, Int32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.graph import as_rows
@@ -55,23 +53,23 @@ class KNNRerank(Reranker):
     paper = "Shen et al., Object retrieval and localization with ... k-NN re-ranking, CVPR 2012"
     summary = "adds up places in the lists of the query and of its nearest items"
     Parameters = KNNRerankParams
+    joins_graph = False
+    answers_from_rows = True
+
+    def _wanted(self, n: int) -> int:
+        return self._depth(n) - 1
 
     def _prepare(self) -> None:
-        self.lists = self.neighbors(self._depth - 1)
+        self.lists = self.neighbors()
 
     def _walk_new(self, queries: Vectors, top: int) -> Reached:
-        return self._vote(self.search(queries, self._depth), None, top)
+        return self._vote(self.search(queries, self._depth()), None, top)
 
     def _walk_rows(self, rows: IntArray, top: int) -> Reached:
-        return self._vote(self.search_rows(rows, self._depth), rows, top)
+        return self._vote(self.search_rows(rows, self._depth()), rows, top)
 
-    def rerank(self, queries: npt.ArrayLike, gallery: npt.ArrayLike, top: int = 100) -> Ranking:
-        """The query joins no list: the same as `fit(gallery)` and `rank(queries)`."""
-        return type(self)(self.params, self.seed).fit(gallery).rank(queries, top)
-
-    @property
-    def _depth(self) -> int:
-        return int(max(self.limit("depth"), self.params.k))
+    def _depth(self, n: int | None = None) -> int:
+        return int(max(self.limit("depth", n), self.params.k))
 
     def _inverse_places(self, found: Neighbors, first: int) -> sparse.csr_array:
         """1 / R for lists whose first neighbour has this place."""

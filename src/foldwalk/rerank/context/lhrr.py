@@ -89,9 +89,12 @@ class LHRR(Reranker):
     summary = "items are alike when the hyperedges spanned by their neighbours' lists are alike"
     Parameters = LHRRParams
 
+    def _wanted(self, _: int) -> int:
+        return int(max(self.params.depth, self.params.k) - 1)
+
     def _prepare(self) -> None:
         k = self.params.k
-        given = self.neighbors(max(self.params.depth, k) - 1)
+        given = self.neighbors()
         # Lists and hyperedges are kept by places, not the items' own numbers in a large gallery.
         self.numbering = Numbering.of(given)
         self.nearest, order = self.numbering.neighbors(given), self.numbering.order

@@ -46,8 +46,11 @@ class SCA(Reranker):
     summary = "items are alike when the nearest items they activate are alike"
     Parameters = SCAParams
 
+    def _wanted(self, _: int) -> int:
+        return self._width
+
     def _prepare(self) -> None:
-        neighbors = self.neighbors(self._width)
+        neighbors = self.neighbors()
         self.activation = self._activate(neighbors, self.vectors, np.arange(len(self.vectors)))
         self.enhanced = self._enhance(self.activation, neighbors)
         self.lists = InvertedList(self.enhanced[: self.candidates])

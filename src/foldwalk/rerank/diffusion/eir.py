@@ -67,9 +67,13 @@ class EIR(Reranker):
     paper = "Yang et al., Efficient image retrieval via decoupling diffusion, AAAI 2019"
     summary = "diffusion from every item stored offline; a query adds up the rows of its neighbours"
     Parameters = EIRParams
+    answers_from_rows = True
+
+    def _wanted(self, _: int) -> int:
+        return int(self.params.k) - 1
 
     def _prepare(self) -> None:
-        given, n = self.neighbors(self.params.k - 1), len(self.vectors)
+        given, n = self.neighbors(), len(self.vectors)
         # Systems are solved by places, which differ from the items' own numbers in a large gallery.
         numbering = Numbering.along(given) if n > EXACT_UP_TO else Numbering.as_given(n)
         neighbors = numbering.neighbors(given)

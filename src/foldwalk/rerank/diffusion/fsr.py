@@ -56,7 +56,7 @@ class FSR(DFS):
     Parameters = FSRParams
 
     def _prepare(self) -> None:
-        transitions = self._transitions()
+        transitions = self.transitions()
         component = connected_components(transitions, directed=False)[1]
         self.order = np.argsort(component, kind="stable")
         self.ends = np.cumsum(np.bincount(component))

@@ -56,13 +56,16 @@ class ManifoldRanking(Reranker):
     summary = "relevance spreads from the query over the nearest-neighbour graph until it settles"
     Parameters = ManifoldRankingParams
 
+    def _wanted(self, _: int) -> int:
+        return int(self.params.k)
+
     def _prepare(self) -> None:
         if self.params.solver == "closed" and len(self.vectors) > CLOSED_FORM_LIMIT:
             raise BadInput(
                 f"manifold_ranking: solver='closed' holds an n x n array and is refused above "
                 f"{CLOSED_FORM_LIMIT} items; use solver='cg'."
             )
-        neighbors = self.neighbors(self.params.k)
+        neighbors = self.neighbors()
         graph = knn_affinity(neighbors, self._affinity(neighbors, graph_edges=True), self.params.links)
         self.system = NumberedSystem(normalise(graph, "symmetric").matrix)
         self.reach = reach(neighbors)

@@ -61,10 +61,14 @@ class RDP(Reranker):
     paper = "Bai et al., Regularized diffusion process on bidirectional context, TPAMI 2019"
     summary = "similarity diffuses over pairs: items are alike when the neighbours of both are alike"
     Parameters = RDPParams
+    answers_from_rows = True
+
+    def _wanted(self, _: int) -> int:
+        return int(self.params.k) - 1
 
     def _prepare(self) -> None:
         self.keep = self.limit("keep")
-        neighbors = self.neighbors(self.params.k - 1)
+        neighbors = self.neighbors()
         self.farthest = float(row_maximum(self.few, self.vectors, neighbors).max())
         directed = as_rows(neighbors, self._affinity(neighbors), len(self.vectors))
         itself = sparse.eye_array(len(self.vectors), format="csr", dtype=np.float32)

@@ -52,8 +52,8 @@ class TPG(WalkByRows):
     summary = "affinity diffuses on the graph of pairs: two items are alike when their neighbours pair up"
     Parameters = TPGParams
 
-    def _searched(self) -> int:
-        return int(max(self.params.k, self.limit("wide"))) - 1
+    def _wanted(self, n: int) -> int:
+        return int(max(self.params.k, self.limit("wide", n))) - 1
 
     def _edges(self, found: Neighbors, itself: bool) -> sparse.csr_array:
         """Probabilities over the wide neighbourhood, of which the k nearest keep theirs."""

@@ -67,7 +67,7 @@ class DQE(Expansion):
         self.wrong = wrong[wrong.any(axis=1)] if self.cosine else wrong
         self.expanded = self.searcher if self.cosine else Searcher(_lifted(self.space), "cosine")
         if self.params.dba:
-            learned = self._mean(self.vectors, self.neighbors(self.params.k - 1))
+            learned = self._mean(self.vectors, self.neighbors())
             self.expanded = Searcher(learned, "cosine", seed=self.seed)
 
     def _weights(self, neighbors: Neighbors) -> Float32Array:

@@ -28,7 +28,6 @@ from pydantic import Field
 
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.progress import task
-from foldwalk.core.ranking import Ranking
 from foldwalk.core.types import Float32Array, Int32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.graph import as_rows
@@ -56,11 +55,15 @@ class SuperGlobal(Reranker):
     paper = "Shao et al., Global features are all you need for image retrieval and reranking, ICCV 2023"
     summary = "the first items are refined by each other, then compared with the query both ways"
     Parameters = SGParams
+    joins_graph = False
+
+    def _wanted(self, _: int) -> int:
+        return int(self.params.k - 1 if self.params.dba else 0)
 
     def _prepare(self) -> None:
         self.refined = self.vectors.values
         if self.params.dba:
-            around = self.neighbors(self.params.k - 1)
+            around = self.neighbors()
             self.refined = self._refine(self.vectors.values, around.ids, around.similarities)
 
     def _walk_new(self, queries: Vectors, top: int) -> Reached:
@@ -69,10 +72,6 @@ class SuperGlobal(Reranker):
     def _walk_rows(self, rows: IntArray, top: int) -> Reached:
         queries = Vectors(self.vectors.values[rows])
         return self._refine_and_compare(queries, self.search_rows(rows, self.params.shortlist), top)
-
-    def rerank(self, queries: npt.ArrayLike, gallery: npt.ArrayLike, top: int = 100) -> Ranking:
-        """The query stays outside the gallery: the same as `fit(gallery)` and `rank(queries)`."""
-        return type(self)(self.params, self.seed).fit(gallery).rank(queries, top)
 
     def _refine_and_compare(self, queries: Vectors, found: Neighbors, top: int) -> Reached:
         width = found.k

@@ -59,11 +59,11 @@ class CSA(ShortlistNetwork):
 
     def _affinity(self, queries: Float32Array, ids: Int32Array) -> Float32Array:
         """f of the query and of each item on its list; zero beside absent anchors."""
-        listed = np.concatenate([queries[:, None], self._items(ids)], axis=1)
+        listed = np.concatenate([queries[:, None], self.items_of(ids)], axis=1)
         known = np.pad(ids >= 0, ((0, 0), (1, 0)), constant_values=True)
         many = min(self.params.anchors, listed.shape[1])
         pairs = known[:, :, None] & known[:, None, :many]
-        affinity = self._similarity(listed, listed[:, :many], pairs)
+        affinity = self.similarity(listed, listed[:, :many], pairs)
         return np.pad(affinity, ((0, 0), (0, 0), (0, self.params.anchors - many)))
 
     def _read(self, queries: Float32Array, ids: Int32Array) -> tuple[Any, Any]:

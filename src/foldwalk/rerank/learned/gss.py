@@ -64,6 +64,7 @@ class GSS(Reranker):
     paper = "Liu et al., Guided similarity separation for image retrieval, NeurIPS 2019"
     summary = "a graph network draws apart what is similar and what is not, without labels; then plain search"
     Parameters = GSSParams
+    needs_training = True
 
     def _prepare(self) -> None:
         self._graph()
@@ -73,7 +74,7 @@ class GSS(Reranker):
         self._index(features)
 
     def _graph(self) -> None:
-        neighbors = self.neighbors(self.params.k)
+        neighbors = self.neighbors()
         joined = knn_affinity(neighbors, neighbors.similarities, "union").matrix
         joined = sparse.csr_array(joined + sparse.eye_array(len(neighbors), dtype=np.float32))
         self.degrees = np.asarray(joined.sum(axis=1), np.float32).ravel()

@@ -54,10 +54,10 @@ class SSR(ShortlistNetwork):
 
     def _graphs(self, queries: Float32Array, ids: Int32Array) -> Float32Array:
         """Similarities among each query and its list; absent members are as far as can be, at -1."""
-        listed = np.concatenate([queries[:, None], self._items(ids)], axis=1)
+        listed = np.concatenate([queries[:, None], self.items_of(ids)], axis=1)
         known = np.pad(ids >= 0, ((0, 0), (1, 0)), constant_values=True)
         pairs = known[:, :, None] & known[:, None, :]
-        return np.where(pairs, self._similarity(listed, listed, pairs), np.float32(-1))
+        return np.where(pairs, self.similarity(listed, listed, pairs), np.float32(-1))
 
     def _scores(self, queries: Float32Array, ids: Int32Array) -> Any:
         torch = need_torch(self.name)

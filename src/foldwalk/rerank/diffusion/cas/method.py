@@ -69,12 +69,16 @@ class CAS(Reranker):
     summary = "similarity spreads inside local clusters of mutual neighbours, and clusters are compared"
     Parameters = CASParams
 
+    def _wanted(self, _: int) -> int:
+        p = self.params
+        sizes = (p.cluster_k, p.trusted_k - 1, p.transition_k - 1, p.expand_k - 1, p.geodesic_k - 1)
+        return 0 if p.first else max(sizes)
+
     def _prepare(self) -> None:
         p = self.params
         if p.first:
             return
-        wanted = (p.cluster_k, p.trusted_k - 1, p.transition_k - 1, p.expand_k - 1, p.geodesic_k - 1)
-        given = self.neighbors(max(wanted))
+        given = self.neighbors()
         scale = row_maximum(self.few, self.vectors, given)
         self.numbering = self._number(given)
         neighbors, scale = self.numbering.neighbors(given), scale[self.numbering.order]
@@ -290,7 +294,7 @@ class CAS(Reranker):
         """Each query with the first of plain search as its own gallery (the paper's way at a million)."""
         valid = None if own is None else np.where(own < self.candidates, own, -1)
         found = self.search(queries, self.params.first, valid)
-        inner = CAS(self.params.model_copy(update={"first": 0}), self.seed)
+        inner = CAS(**{**self.get_params(), "first": 0})
         ids = np.full((len(queries), top), -1, np.int32)
         scores = np.zeros((len(queries), top), np.float32)
         with task("re-ranking the first", len(queries)) as advance:

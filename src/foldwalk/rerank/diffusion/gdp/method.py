@@ -63,10 +63,14 @@ class GDP(Reranker):
     paper = "Donoser and Bischof, Diffusion processes for retrieval revisited, CVPR 2013"
     summary = "a diffusion process with exchangeable start, transition matrix and update: 72 variants"
     Parameters = GDPParams
+    answers_from_rows = True
+
+    def _wanted(self, n: int) -> int:
+        return int(max(self.params.k, self.limit("wide", n))) - 1
 
     def _prepare(self) -> None:
         p, keep = self.params, self.limit("keep")
-        given = self.neighbors(max(p.k, self.limit("wide")) - 1)
+        given = self.neighbors()
         # The process runs by places, which differ from the items' own numbers in a large gallery.
         numbering = Numbering.of(given)
         neighbors = numbering.neighbors(given)

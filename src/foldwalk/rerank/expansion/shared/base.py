@@ -10,7 +10,6 @@ from numba import njit, prange
 from pydantic import Field
 
 from foldwalk.core.neighbors import Neighbors
-from foldwalk.core.ranking import Ranking
 from foldwalk.core.types import Float32Array, Int32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.neighbors import Searcher, prepare
@@ -27,13 +26,18 @@ class ExpansionParams(Params):
 class Expansion(Reranker):
     """A method says how neighbours are weighed; the vector itself weighs one."""
 
+    joins_graph = False
+
     @abstractmethod
     def _weights(self, neighbors: Neighbors) -> Float32Array: ...
+
+    def _wanted(self, _: int) -> int:
+        return int(self.params.k - 1 if self.params.dba else 0)
 
     def _prepare(self) -> None:
         self.expanded = self.searcher
         if self.params.dba:
-            around = self.neighbors(self.params.k - 1)
+            around = self.neighbors()
             self.expanded = Searcher(self._mean(self.vectors, around), self.params.metric, seed=self.seed)
 
     def _walk_new(self, queries: Vectors, top: int) -> Reached:
@@ -42,10 +46,6 @@ class Expansion(Reranker):
     def _walk_rows(self, rows: IntArray, top: int) -> Reached:
         queries = Vectors(self.vectors.values[rows])
         return self._second_search(queries, self.search_rows(rows, self.params.k), rows, top)
-
-    def rerank(self, queries: npt.ArrayLike, gallery: npt.ArrayLike, top: int = 100) -> Ranking:
-        """Expansion has no graph to join: the same as `fit(gallery)` and `rank(queries)`."""
-        return type(self)(self.params, self.seed).fit(gallery).rank(queries, top)
 
     def _second_search(self, queries: Vectors, found: Neighbors, own: IntArray | None, top: int) -> Reached:
         again = self.expanded.search(self._mean(queries, found), min(top, self.candidates), own)

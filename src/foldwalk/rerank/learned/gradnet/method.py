@@ -15,7 +15,10 @@ features (QFE, eq. 23). Training needs torch; ranking with a method that was fit
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from foldwalk.core.types import AnyArray, Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
@@ -35,12 +38,14 @@ class GradNetMethod(Reranker):
     paper = "Dou et al., Learning global and local consistent representations ... graph diffusion networks"
     summary = "features learned on the graph of mutual neighbours, without labels; then plain search"
     Parameters = GradNetParams
+    needs_training = True
 
     def _prepare(self) -> None:
         self.model = GradNet(seed=self.seed, **self.params.model_dump())
         rows = self._truncated()
         if rows is None:
-            self.model.fit_graph(self.vectors, self.neighbors(self._wanted()))
+            wanted = self.params.fixed_k or self.as_many_as_given(largest_k(self.params))
+            self.model.fit_graph(self.vectors, self.neighbors(wanted))
         else:
             inner = GradNet(seed=self.seed, **self.params.model_dump()).fit(self.vectors.values[rows])
             features = np.zeros((len(self.vectors), inner.features.shape[1]), np.float32)
@@ -48,12 +53,9 @@ class GradNetMethod(Reranker):
             self.model.adopt(self.vectors, features, inner.k)
         self._index()
 
-    def _wanted(self) -> int:
-        """Neighbours to know; of those handed in as many as there are, where k is still to be chosen."""
-        wanted = largest_k(self.params)
-        if self.params.fixed_k is None and self._given and self._neighbors is not None:
-            return min(wanted, self._neighbors.k)
-        return wanted
+    def _wanted(self, _: int) -> int:
+        """Where k is still to be chosen, it is chosen among as many as there are."""
+        return self.params.fixed_k or 0
 
     def _truncated(self) -> IntArray | None:
         """Section 3.7: the queries that joined the gallery and the nearest items of each, or None for all."""
@@ -68,8 +70,13 @@ class GradNetMethod(Reranker):
             Vectors(self.model.features[: self.candidates]), "cosine", self.params.search, self.seed
         )
 
-    def transform(self, queries: Float32Array) -> Float32Array:
+    def fit_transform(self, gallery: npt.ArrayLike, y: Any = None) -> Float32Array:  # noqa: ARG002
+        """Train, and give the features learned for the gallery itself; `transform` is for everybody else."""
+        return self.fit(gallery).model.features
+
+    def transform(self, queries: npt.ArrayLike) -> Float32Array:
         """The learned features of queries that were never seen."""
+        _ = self.vectors  # refuses where there is none
         return self.model.transform(queries)
 
     def _walk_new(self, queries: Vectors, top: int) -> Reached:

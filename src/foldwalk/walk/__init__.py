@@ -5,7 +5,6 @@ itself in several forms, it could be mixed up by processes that compile at the s
 """
 
 from foldwalk.walk.conjugate import columns_per_block, solve_dense, solve_diffusion
-from foldwalk.walk.eigen import largest_eigenpairs
 from foldwalk.walk.numbered import NumberedSystem
 from foldwalk.walk.overlap import InvertedList, multiply
 from foldwalk.walk.push import push_diffusion
@@ -16,7 +15,6 @@ __all__ = [
     "InvertedList",
     "NumberedSystem",
     "columns_per_block",
-    "largest_eigenpairs",
     "multiply",
     "multiply_capped",
     "power_series",

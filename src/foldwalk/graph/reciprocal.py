@@ -14,8 +14,7 @@ from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import AnyArray, Float32Array, Float64Array, Int32Array, IntArray, Scalar
 from foldwalk.walk.csr import csr, parts
 from foldwalk.walk.rows import CHUNKS, pack
-
-FEW = 64
+from foldwalk.walk.select import sort_few
 
 
 def reciprocal_sets(neighbors: Neighbors, k: int) -> sparse.csr_array:
@@ -25,20 +24,6 @@ def reciprocal_sets(neighbors: Neighbors, k: int) -> sparse.csr_array:
     sizes = np.zeros(len(neighbors), np.int64)
     _mutual(neighbors.ids, k, members, sizes)
     return pack(members, np.ones(members.shape, np.float32), sizes, len(neighbors))
-
-
-@njit()
-def _sort(values: Int32Array, begin: Scalar, end: Scalar) -> None:
-    """By insertion, much the quickest for a few."""
-    if end - begin > FEW:
-        values[begin:end].sort()
-        return
-    for place in range(begin + 1, end):
-        value = values[place]
-        while place > begin and values[place - 1] > value:
-            values[place] = values[place - 1]
-            place -= 1
-        values[place] = value
 
 
 @njit(cache=True, parallel=True)
@@ -55,7 +40,7 @@ def _mutual(ids: Int32Array, k: int, members: Int32Array, sizes: IntArray) -> No
                     members[row, size] = other
                     size += 1
                     break
-        _sort(members[row], 0, size)
+        sort_few(members[row], 0, size)
         sizes[row] = size
 
 
@@ -167,6 +152,6 @@ def _expand(
             if write:
                 begin = out_indptr[row]
                 out[begin : begin + size] = members[:size]
-                _sort(out, begin, begin + size)
+                sort_few(out, begin, begin + size)
             else:
                 sizes[row] = size

@@ -12,18 +12,15 @@ whole matrices stand in dense.py.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
 from scipy import sparse
 
 from foldwalk.core.graph import Graph
 from foldwalk.core.neighbors import Neighbors
-from foldwalk.core.types import AnyArray, Float32Array
+from foldwalk.core.types import Float32Array
 from foldwalk.graph import as_rows, normalise
 from foldwalk.rerank.diffusion.cas.dense import fixed_point
-from foldwalk.walk import multiply_capped, power_series, scale_rows
+from foldwalk.walk import multiply_capped, power_series, scale_rows, values_at
 from foldwalk.walk.bidirectional import two_sided_steps
-from foldwalk.walk.csr import parts
-from foldwalk.walk.rows import CHUNKS
 
 STEPS = 10
 
@@ -57,34 +54,7 @@ def diffuse(graph: Graph, alpha: float, solver: str, kind: str, cap: int) -> spa
 
 def restrict(similarity: sparse.csr_array, clusters: sparse.csr_array) -> sparse.csr_array:
     """F on the clusters only, rows scaled to sum one; members that F does not reach stay, with value zero."""
-    values = np.zeros(clusters.nnz, np.float32)
-    _values_at(*parts(similarity), *parts(clusters)[:2], values)
-    on_clusters = sparse.csr_array((values, clusters.indices, clusters.indptr), shape=clusters.shape)
-    return scale_rows(on_clusters)
-
-
-@njit(cache=True, parallel=True)
-def _values_at(
-    indptr: AnyArray,
-    indices: AnyArray,
-    data: AnyArray,
-    p_indptr: AnyArray,
-    p_indices: AnyArray,
-    out: AnyArray,
-) -> None:
-    n = p_indptr.shape[0] - 1
-    for chunk in prange(CHUNKS):
-        first, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
-        if first == last:
-            continue
-        scratch = np.zeros(n, np.float32)
-        for row in range(first, last):
-            for edge in range(indptr[row], indptr[row + 1]):
-                scratch[indices[edge]] = data[edge]
-            for place in range(p_indptr[row], p_indptr[row + 1]):
-                out[place] = scratch[p_indices[place]]
-            for edge in range(indptr[row], indptr[row + 1]):
-                scratch[indices[edge]] = 0
+    return scale_rows(values_at(similarity, clusters))
 
 
 def one_sided_steps(

@@ -81,7 +81,9 @@ def main() -> None:
                     for side, checkout in (("old", options.old), ("new", options.new)):
                         seconds[side].append(float(run(checkout, WORK, name, file)))
                 old, new = (statistics.median(seconds[side]) for side in ("old", "new"))
-                rows.append({"n": int(n), "method": name, "old_cpu_s": old, "new_cpu_s": new, "ratio": new / old})
+                rows.append(
+                    {"n": int(n), "method": name, "old_cpu_s": old, "new_cpu_s": new, "ratio": new / old}
+                )
                 print(f"{n:>7} {name:>14}  old {old:.3f}  new {new:.3f}  ratio {new / old:.3f}", flush=True)
             Path(file).unlink()
     save("two_commits", {"rounds": options.rounds, "rows": rows})

@@ -28,6 +28,7 @@ import numpy.typing as npt
 
 from foldwalk.core.errors import BadInput, BadParameter, MissingData, NotFitted
 from foldwalk.core.estimator import Estimator
+from foldwalk.core.principal import principal
 from foldwalk.core.types import Float32Array, Float64Array
 from foldwalk.core.vectors import Vectors
 from foldwalk.core.whole_files import written_whole
@@ -154,7 +155,7 @@ class PcaWhitening(Whitening):
         """Learn mean and axes from the vectors alone; `y` has a place because scikit-learn gives it one."""
         x = self._check(vectors)
         mean = x.mean(axis=0)
-        values, axes = _principal(self._covariance(x - mean))
+        values, axes = principal(self._covariance(x - mean))
         return self._keep(mean, axes * _inverse_root(values))
 
     def fit_transform(self, vectors: npt.ArrayLike, y: Any = None) -> Float32Array:  # noqa: ARG002
@@ -177,9 +178,9 @@ class LearnedWhitening(Whitening):
         if rows.min() < 0 or rows.max() >= len(x):
             raise BadInput(f"pairs must name rows from 0 to {len(x) - 1}.")
         mean = x.mean(axis=0)
-        values, axes = _principal(self._covariance(x[rows[:, 0]] - x[rows[:, 1]]))
+        values, axes = principal(self._covariance(x[rows[:, 0]] - x[rows[:, 1]]))
         whitened = axes * _inverse_root(values)
-        _, rotation = _principal(np.cov((x - mean) @ whitened, rowvar=False).reshape(len(mean), len(mean)))
+        _, rotation = principal(np.cov((x - mean) @ whitened, rowvar=False).reshape(len(mean), len(mean)))
         return self._keep(mean, whitened @ rotation)
 
 
@@ -187,12 +188,6 @@ def _known(fitted: Float32Array | None) -> Float32Array:
     if fitted is None:
         raise NotFitted("the whitening has seen no vectors yet: call fit(vectors) first.")
     return fitted
-
-
-def _principal(covariance: Float64Array) -> tuple[Float64Array, Float64Array]:
-    """Eigenvalues, the largest first, and their axes as columns."""
-    values, axes = np.linalg.eigh(covariance)
-    return np.maximum(values[::-1], 0), axes[:, ::-1]
 
 
 def _inverse_root(values: Float64Array) -> Float64Array:

@@ -34,7 +34,7 @@ from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params, neighborhood, uncut
 from foldwalk.rerank.registry import register
-from foldwalk.walk.rows import CHUNKS, pack
+from foldwalk.walk.rows import CHUNKS, pack, room
 
 BLOCK = 1024
 
@@ -96,10 +96,9 @@ class KNNRerank(Reranker):
     def _votes(self, nearest: Int32Array) -> sparse.csr_array:
         """sum over i of w_i / R(N_i, d)."""
         n, most = len(self.vectors), nearest.shape[1] * (self.lists.k + 1)
-        ids = np.empty((len(nearest), min(most, n)), np.int32)
-        values, sizes = np.empty(ids.shape, np.float32), np.zeros(len(ids), np.int64)
-        _add_lists(self.lists.ids, nearest, n, ids, values, sizes)
-        return pack(ids, values, sizes, n)
+        written = room(len(nearest), min(most, n))
+        _add_lists(self.lists.ids, nearest, n, *written)
+        return pack(*written, n)
 
 
 @njit(cache=True, parallel=True)

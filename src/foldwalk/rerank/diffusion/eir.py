@@ -36,7 +36,7 @@ from foldwalk.core.vectors import Vectors
 from foldwalk.graph import Numbering, as_rows, cosine_power, knn_affinity, normalise
 from foldwalk.machine.products import product
 from foldwalk.rerank.base import SAMPLE, Reranker
-from foldwalk.rerank.diffusion.shared.truncated import kth_of_rows, solve_truncated
+from foldwalk.rerank.diffusion.shared.truncated import solve_truncated
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params, neighborhood
 from foldwalk.rerank.registry import register
@@ -44,6 +44,7 @@ from foldwalk.rerank.sparse_state import flatten, unflatten
 from foldwalk.walk import InvertedList, multiply_capped, scale_rows
 from foldwalk.walk.csr import parts
 from foldwalk.walk.rows import pack
+from foldwalk.walk.select import kth_of_rows
 
 BLOCK = 1024
 EXACT_UP_TO = 5_000

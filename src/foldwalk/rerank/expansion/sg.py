@@ -32,11 +32,11 @@ from foldwalk.core.types import Float32Array, Int32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.graph import as_rows
 from foldwalk.rerank.base import Reranker
-from foldwalk.rerank.expansion.shared.base import weighted_sums
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params, neighborhood
 from foldwalk.rerank.registry import register
 from foldwalk.walk import top_of_dense_rows
+from foldwalk.walk.sums import weighted_sums
 
 BLOCK_BYTES = 64 * 2**20
 

@@ -42,7 +42,7 @@ from foldwalk.graph import (
 )
 from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.diffusion.cas.compare import Closeness, plain_distances
-from foldwalk.rerank.diffusion.cas.geodesic import lengths_to, ranked_by_paths, step_lengths
+from foldwalk.rerank.diffusion.cas.geodesic import ranked_by_paths, step_lengths
 from foldwalk.rerank.diffusion.cas.inductive import Stored, query_rows
 from foldwalk.rerank.diffusion.cas.parameters import CASParams
 from foldwalk.rerank.diffusion.cas.similarity import affinity_graph, diffuse, restrict
@@ -53,6 +53,7 @@ from foldwalk.rerank.registry import register
 from foldwalk.rerank.sparse_state import flatten, unflatten
 from foldwalk.walk import multiply_capped, scale_rows
 from foldwalk.walk.csr import parts
+from foldwalk.walk.divergence import divergences_to
 from foldwalk.walk.overlap import ENTROPY
 from foldwalk.walk.rows import pack
 from foldwalk.walk.scratch import blank
@@ -196,7 +197,7 @@ class CAS(Reranker):
             packed = pack(*rows, len(self.vectors) + 1)
             return self._by_closeness(packed, diffused, queries, scale, None, top)
         starts = found.first(min(p.geodesic_k - 1, found.k))
-        lengths = lengths_to(starts.ids, *rows, *self.row_arrays, ENTROPY)
+        lengths = divergences_to(starts.ids, *rows, *self.row_arrays, ENTROPY)
         known = starts.ids >= 0
         indptr = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
         return self._by_paths(indptr, starts.ids[known], lengths[known], queries, scale, None, top)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
-import numpy as np
-import numpy.typing as npt
-from numba import njit, prange
 from pydantic import Field
 
 from foldwalk.core.neighbors import Neighbors
-from foldwalk.core.types import Float32Array, Int32Array, IntArray
+from foldwalk.core.types import Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.neighbors import Searcher, prepare
 from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params
+from foldwalk.walk.sums import weighted_sums
 
 
 class ExpansionParams(Params):
@@ -56,17 +54,3 @@ class Expansion(Reranker):
         weights = self._weights(neighbors)
         sums = weighted_sums(vectors.values, self.vectors.values, neighbors.ids, weights)
         return prepare(Vectors(sums / (1 + weights.sum(axis=1, keepdims=True))), self.params.metric)
-
-
-@njit(cache=True, parallel=True)
-def weighted_sums(
-    own: Float32Array, items: Float32Array, ids: Int32Array, weights: Float32Array
-) -> npt.NDArray[np.float32]:
-    sums = own.copy()
-    for row in prange(own.shape[0]):
-        for place in range(ids.shape[1]):
-            if ids[row, place] >= 0:
-                weight, item = weights[row, place], ids[row, place]
-                for i in range(own.shape[1]):
-                    sums[row, i] += weight * items[item, i]
-    return sums

@@ -1,6 +1,6 @@
 """The strongest chain between two items: our search, which stops at its target, beside scipy's, which cannot.
 
-    python benchmarks/chain.py [--side 1000]
+    python -m benchmarks.index.chain [--side 1000]
 
 A torus of side x side items, each joined to the 48 around it, similarities falling with the distance and
 uneven. scipy gets the lengths of all steps for nothing; the chains of both are compared by their length.

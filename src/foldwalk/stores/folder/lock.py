@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from foldwalk.index.errors import Busy
+from foldwalk.stores.errors import Busy
 
 
 @contextmanager

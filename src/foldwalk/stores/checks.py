@@ -1,8 +1,9 @@
-"""Keys and metadata as users hand them in, checked before anything is written."""
+"""Keys, metadata and kinds of rows as they are handed in, checked before anything is written."""
 
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -11,6 +12,7 @@ from foldwalk.core.errors import BadInput
 
 LONGEST_KEY = 1024  # bytes of UTF-8
 LONGEST_METADATA = 65_536
+_KIND = re.compile(r"[a-z0-9_-]+(/[a-z0-9_-]+)*")
 
 
 def check_key(key: object) -> str:
@@ -62,3 +64,10 @@ def metadata_texts(keys: Sequence[str], metadata: Mapping[str, Mapping[str, Any]
     if strangers:
         raise BadInput(f"metadata names the key {min(map(str, strangers))!r}, which is not being added.")
     return [metadata_text(key, metadata[key]) if key in metadata else None for key in keys]
+
+
+def check_kind(kind: str) -> str:
+    """What rows are kept under: it may become a path."""
+    if not _KIND.fullmatch(kind):
+        raise BadInput(f"a kind of rows is words of a to z, 0 to 9, _ and - joined by /, not {kind!r}.")
+    return kind

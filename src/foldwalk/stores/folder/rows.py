@@ -14,14 +14,14 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from foldwalk.core.errors import BadInput
 from foldwalk.core.whole_files import TEMPORARY, written_whole
 from foldwalk.stores.base import Buffer
+from foldwalk.stores.checks import check_kind
 from foldwalk.stores.types import Group
 
 FORGOTTEN_AFTER = 3600  # seconds: no file takes that long to write
 AT_A_TIME = 2**20
-_KIND = re.compile(r"[a-z0-9_-]+(/[a-z0-9_-]+)*")
+_NAME = re.compile(r"(.+)-([0-9]+)\.npz")
 _SUFFIX = ".npy"
 # What broken bytes lead the reader to.
 _UNREADABLE = (
@@ -62,10 +62,10 @@ class RowFiles:
         """By the time they were written, the oldest first."""
         found = []
         for path in self.folder.rglob("*.npz"):
-            stem, _, version = path.relative_to(self.folder).with_suffix("").as_posix().rpartition("-")
-            if version.isdigit() and (stem == kind or stem.startswith(f"{kind}/")):
+            named = _NAME.fullmatch(path.relative_to(self.folder).as_posix())
+            if named and f"{named[1]}/".startswith(f"{kind}/"):
                 with suppress(FileNotFoundError):
-                    found.append((path.stat().st_mtime_ns, Group(stem, int(version))))
+                    found.append((path.stat().st_mtime_ns, Group(named[1], int(named[2]))))
         return [group for _, group in sorted(found)]
 
     def drop(self, kind: str, version: int) -> None:
@@ -73,9 +73,7 @@ class RowFiles:
             self._path(kind, version).unlink()
 
     def _path(self, kind: str, version: int) -> Path:
-        if not _KIND.fullmatch(kind):
-            raise BadInput(f"a kind of rows is words of a to z, 0 to 9, _ and - joined by /, not {kind!r}.")
-        return self.folder / f"{kind}-{version:d}.npz"
+        return self.folder / f"{check_kind(kind)}-{version:d}.npz"
 
 
 def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytearray:

@@ -5,6 +5,7 @@ A store that is added gets a line here; where it needs a server, `address` skips
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,8 +14,9 @@ from typing import NamedTuple
 
 from memory_store import KEPT, MemoryStore
 
-from foldwalk.stores import Store
+from foldwalk.stores import Record, Store
 from foldwalk.stores.registry import names, store_class
+from samples import clustered
 
 
 class Hook(NamedTuple):
@@ -38,3 +40,18 @@ HOOKS = {
 }
 # What is registered, and the least a store can be: it shows that what is built on the rest is right.
 CLASSES: dict[str, type[Store]] = {**{name: store_class(name) for name in names()}, "memory": MemoryStore}
+
+VECTORS = clustered(n=60, d=8)[0]
+KEYS = [f"a{i}" for i in range(60)]
+
+
+def records(keys=KEYS, **fields):
+    return [Record(key, **fields) for key in keys]
+
+
+def labelled(keys=KEYS):
+    """Even ones are of kind x, every third has a year."""
+    texts = [
+        json.dumps({"kind": "xy"[i % 2]} | ({"year": 1990 + i} if i % 3 == 0 else {})) for i in range(60)
+    ]
+    return [Record(key, text) for key, text in zip(keys, texts, strict=True)]

@@ -8,7 +8,7 @@ from contextlib import suppress
 import numpy as np
 import pytest
 from memory_store import MemoryStore
-from store_hooks import CLASSES, HOOKS
+from store_hooks import HOOKS, KEYS, VECTORS, labelled, records
 
 from foldwalk.core import BadInput, MissingData, UnknownName, Vectors
 from foldwalk.core.registry import Registry
@@ -16,57 +16,6 @@ from foldwalk.index import Index, Key
 from foldwalk.stores import Busy, Outdated, Record, Store, registry
 from foldwalk.stores.folder import FolderStore
 from samples import clustered
-
-VECTORS = clustered(n=60, d=8)[0]
-KEYS = [f"a{i}" for i in range(60)]
-
-
-def records(keys=KEYS, **fields):
-    return [Record(key, **fields) for key in keys]
-
-
-def labelled(keys=KEYS):
-    """Even ones are of kind x, every third has a year."""
-    texts = [
-        json.dumps({"kind": "xy"[i % 2]} | ({"year": 1990 + i} if i % 3 == 0 else {})) for i in range(60)
-    ]
-    return [Record(key, text) for key, text in zip(keys, texts, strict=True)]
-
-
-@pytest.fixture(params=CLASSES)
-def kind(request) -> type[Store]:
-    return CLASSES[request.param]
-
-
-@pytest.fixture
-def address(kind, tmp_path) -> str:
-    assert kind.name in HOOKS, f"tell tests/contract/store_hooks.py how to make an empty {kind.name}"
-    return HOOKS[kind.name].address(tmp_path)
-
-
-@pytest.fixture
-def make(kind, address):
-    """An empty store, erased in the end."""
-    made = []
-
-    def make_store(metric="cosine", backbone=None) -> Store:
-        made.append(kind.create(address, metric, backbone))
-        return made[-1]
-
-    yield make_store
-    for store in made:
-        if kind.exists(address):
-            store.erase()
-        assert not kind.exists(address)
-
-
-@pytest.fixture
-def store(make) -> Store:
-    """60 items a0, a1, ... with metadata."""
-    made = make()
-    made.upsert(Vectors(VECTORS), labelled())
-    return made
-
 
 # Open and close ---------------------------------------------------------------------------------------------
 
@@ -372,48 +321,6 @@ def test_items_have_metadata_source_and_thumbnail(make):
         known = writer.known(["é ☃", "bare"])
     assert known["é ☃"] == (17, 2**60, '{"tags": ["a", 1, null]}')
     assert known["bare"] == (None, None, "{}")
-
-
-# Rows -------------------------------------------------------------------------------------------------------
-
-
-def test_rows_come_back_as_they_were_put(store):
-    large = np.random.default_rng(0).bytes(3 * 2**20 + 5)
-    rows = {"ids": b"\x00\x01", "empty": b"", "large": large, "view": memoryview(b"abc")}
-    assert store.put_rows("graph", 7, rows)
-    found = store.get_rows("graph", 7)
-    assert found == {name: bytes(content) for name, content in rows.items()}
-    found["ids"][0] = 5  # one's own
-    assert store.get_rows("graph", 7, ["ids", "nobody"]) == {"ids": b"\x00\x01"}
-    assert store.get_rows("graph", 8) is None
-    assert store.get_rows("other", 7) is None
-    assert store.put_rows("graph", 7, {"new": b"1"})
-    assert store.get_rows("graph", 7) == {"new": b"1"}
-    assert store.version() == 1  # what is derived is no change
-
-
-def test_groups_are_listed_and_dropped(store):
-    wanted = [("fitted/cas-1f", 7), ("fitted/cas-2e", 7), ("fitted/plain-3", 6), ("graph", 10), ("graph", 9)]
-    for kind, version in wanted:
-        assert store.put_rows(kind, version, {"a": b"1"})
-    assert store.put_rows("graph-of-old", 3, {"a": b"1"})
-    assert store.put_rows("fitted2", 3, {"a": b"1"})
-    assert sorted(store.groups("graph")) == [("graph", 9), ("graph", 10)]
-    assert store.groups("fitted") == wanted[:3]
-    assert store.groups("fitted/cas-1f") == wanted[:1]
-    assert store.groups("nothing") == []
-    store.drop_rows("fitted/cas-1f", 7)
-    store.drop_rows("fitted/cas-1f", 7)
-    assert store.groups("fitted") == wanted[1:3]
-    assert store.get_rows("fitted/cas-1f", 7) is None
-    assert store.put_rows("fitted/cas-2e", 7, {"a": b"2"})  # the newest is the last
-    assert store.groups("fitted") == [wanted[2], wanted[1]]
-
-
-@pytest.mark.parametrize("kind_of_rows", ["../graph", "a/../b", "A", "", "/etc", "a b", "graph/"])
-def test_a_kind_is_a_few_plain_words(store, kind_of_rows):
-    with pytest.raises(BadInput, match="kind"):
-        store.put_rows(kind_of_rows, 1, {"a": b"1"})
 
 
 # The index on top -------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from foldwalk.core.errors import BadInput
 from foldwalk.core.vectors import Vectors
 from foldwalk.index.types import AddReport
 from foldwalk.stores import Record, Store, Writer
-from foldwalk.stores.checks import metadata_texts
+from foldwalk.stores.checks import check_keys, metadata_texts
 
 
 def add_vectors(
@@ -22,9 +22,7 @@ def add_vectors(
 ) -> AddReport:
     with store.writing() as writer:
         vectors = Vectors.check(array, dim=writer.facts().dim)
-        if isinstance(keys, (str, bytes)):
-            raise BadInput(f"keys must be a list of keys, but it is one text, {keys!r}.")
-        named = _numbered(writer, len(vectors)) if keys is None else list(keys)
+        named = _numbered(writer, len(vectors)) if keys is None else check_keys(keys)
         if len(named) != len(vectors):
             raise BadInput(f"there are {len(vectors)} vectors, but {len(named)} keys.")
         texts = metadata_texts(named, metadata)

@@ -28,14 +28,16 @@ SAMPLED_ROWS = 200
 def verify(place: PathLike) -> Verification:
     """By a connection of its own, so that searches need not wait."""
     checked = Checked(0, 0, ())
+    problems: list[str] = []
     try:
         with closing(stores.open(place)) as store:
             checked = store.verify()
+            problems += checked.problems
             if checked.readable:
-                checked = checked._replace(problems=(*checked.problems, *_graph_problems(store)))
+                problems += _graph_problems(store)
     except Damaged as error:
-        checked = checked._replace(problems=(*checked.problems, str(error)))
-    return Verification(not checked.problems, checked.items, checked.runs, checked.problems)
+        problems.append(str(error))
+    return Verification(not problems, checked.items, checked.runs, tuple(problems))
 
 
 def _graph_problems(store: Store) -> Iterator[str]:

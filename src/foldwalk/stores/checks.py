@@ -20,7 +20,8 @@ def check_key(key: object) -> str:
         raise BadInput(f"a key must be text, but {key!r} is of type {type(key).__name__}.")
     if not key:
         raise BadInput("a key must not be empty.")
-    if any(unicodedata.category(letter) in ("Cc", "Cs") for letter in key):
+    # What can be printed, which is quick to tell, has none of them.
+    if not key.isprintable() and any(unicodedata.category(letter) in ("Cc", "Cs") for letter in key):
         raise BadInput(f"key {key!r} has a control character or broken Unicode in it; choose plain text.")
     if len(key.encode()) > LONGEST_KEY:
         raise BadInput(f"key {key[:40]!r}... is longer than {LONGEST_KEY} bytes; choose a shorter one.")

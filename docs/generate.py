@@ -1,4 +1,4 @@
-"""Write docs/methods.md and docs/datasets.md from the registries: `python docs/generate.py`.
+"""Write docs/methods.md, docs/datasets.md and docs/stores.md from the registries: `python docs/generate.py`.
 
 The pages are committed; a test compares them with what this program would write.
 """
@@ -9,13 +9,15 @@ import importlib
 import inspect
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from pathlib import Path
 from textwrap import dedent
+from types import ModuleType
 
 import foldwalk.datasets.features
-from foldwalk import datasets, rerank
+import foldwalk.stores.types
+from foldwalk import datasets, rerank, stores
 from foldwalk.rerank.params import Parameter, Params, parameters_of
 from foldwalk.rerank.registry import FAMILIES, method_class
 
@@ -76,6 +78,21 @@ A name that is not in the list works too, where the root has `features/NAME.npz`
 `.mat`) or pictures in one folder per class, `images/NAME/CLASS/*.png` (or `.jpg`). The path of a feature file
 may stand in place of a name. Such sets are measured leave-one-out, or, where the file holds queries and their
 labels, queries against gallery.
+"""
+
+STORES_INTRO = """\
+A store is where the vectors of a collection live, with their keys, metadata, small pictures and whatever is
+derived from them. `Index.create`, `Index.open` and every command take a path or a URL; the scheme of the URL
+names the store. `foldwalk stores` prints this table.
+"""
+
+ADD_A_STORE = """\
+A store is one file or folder below `src/foldwalk/stores/`: a class that inherits `foldwalk.stores.Store` and
+stands under the decorator `foldwalk.stores.registry.register`. It sets `name`, `schemes` (those of its URLs),
+`summary` and, where it needs more than the core installation, `extra`; packages of an extra are imported when
+a store is opened, not before. The registry finds it; the index, the command line, the service, this page and
+the contract tests then know it. `tests/contract/store_hooks.py` gets one line that says how to make an empty
+one. Then `tests/contract/test_contract_stores.py` tells whether it keeps what is promised below.
 """
 
 
@@ -160,6 +177,75 @@ def dataset_section(card: datasets.DatasetCard) -> str:
     return join(parts)
 
 
+def stores_page() -> str:
+    """Each store, and what someone who adds one has to provide."""
+    cards = [stores.describe(name) for name in stores.names()]
+    parts = ["# Stores", WRITTEN_BY, STORES_INTRO]
+    parts.append(
+        table(
+            ("store", "addresses", "what it is", "needs"),
+            (
+                [
+                    f"`{card.name}`",
+                    ", ".join(f"`{scheme}://...`" for scheme in card.schemes),
+                    prose(card.summary),
+                    f"`foldwalk[{card.extra}]`" if card.extra else "nothing more",
+                ]
+                for card in cards
+            ),
+        )
+    )
+    parts += ["## Add a store", ADD_A_STORE, explanation(sys.modules[stores.Store.__module__].__doc__ or "")]
+    for protocol in (stores.Store, stores.Writer):
+        parts += [f"### {protocol.__name__}", explanation(protocol.__doc__ or ""), members_table(protocol)]
+    parts += ["## What is handed over", types_table(foldwalk.stores.types)]
+    return join(parts)
+
+
+def members_table(protocol: type) -> str:
+    """The members of a protocol: arguments, whether they have to be written, what they promise."""
+    members = {name: getattr(protocol, name) for name in vars(protocol) if not name.startswith("_")}
+    return table(
+        ("member", "to provide", "what it does"),
+        (
+            [
+                f"`{name}({', '.join(arguments(function))})`",
+                "yes" if getattr(function, "__isabstractmethod__", False) else "",
+                one_line(function.__doc__ or ""),
+            ]
+            for name, function in members.items()
+            if callable(function)
+        ),
+    )
+
+
+def types_table(module: ModuleType) -> str:
+    """The plain types of a module, by their fields."""
+    kinds = (
+        kind for kind in vars(module).values() if inspect.isclass(kind) and kind.__module__ == module.__name__
+    )
+    return table(
+        ("type", "fields", "what it is"),
+        (
+            [
+                f"`{kind.__name__}`",
+                ", ".join(f"`{name}`" for name in arguments(kind)),
+                one_line(kind.__doc__ or ""),
+            ]
+            for kind in kinds
+        ),
+    )
+
+
+def arguments(function: Callable[..., object]) -> list[str]:
+    given = [p for p in inspect.signature(function).parameters.values() if p.name != "self"]
+    return [p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in given]
+
+
+def one_line(docstring: str) -> str:
+    return prose(" ".join(docstring.split()))
+
+
 def shorten(layout: Sequence[str]) -> list[str]:
     """One entry for a place that is looked for both as it is and below images/."""
     return [
@@ -202,7 +288,8 @@ def join(parts: Iterable[str]) -> str:
 
 def pages() -> dict[Path, str]:
     """The generated pages and what they should hold."""
-    return {DOCS / "methods.md": methods_page() + "\n", DOCS / "datasets.md": datasets_page() + "\n"}
+    written = {"methods.md": methods_page(), "datasets.md": datasets_page(), "stores.md": stores_page()}
+    return {DOCS / name: text + "\n" for name, text in written.items()}
 
 
 if __name__ == "__main__":

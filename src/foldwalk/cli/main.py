@@ -24,13 +24,14 @@ from foldwalk.cli.remove import remove
 from foldwalk.cli.rerank import rerank
 from foldwalk.cli.search import search
 from foldwalk.cli.serve import serve
+from foldwalk.cli.stores import stores
 from foldwalk.cli.train import train
 from foldwalk.cli.verify import verify
 
 app = typer.Typer(name="foldwalk", add_completion=False, pretty_exceptions_enable=False)
 _JOURNEY = (demo, index, search, explain, serve)
 _CARE = (add, remove, info, verify, rebuild, export)
-_RESEARCH = (rerank, methods, datasets, evaluate, bench, train)
+_RESEARCH = (rerank, methods, datasets, stores, evaluate, bench, train)
 for _panel, _commands in (
     ("A collection", _JOURNEY),
     ("Looking after it", _CARE),

@@ -5,7 +5,6 @@ A write-ahead log lets readers go on while one writer commits; every commit is s
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import shutil
@@ -17,26 +16,16 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from foldwalk.core.errors import BadInput, MissingData, UnknownName
-from foldwalk.index.blocks import cut_leftovers, sync_folder
-from foldwalk.index.errors import Damaged, read_errors, write_errors
-from foldwalk.index.lock import writer_lock
-from foldwalk.index.types import Item
+from foldwalk.core.errors import BadInput, MissingData
 from foldwalk.neighbors.similarity import METRICS
+from foldwalk.stores.errors import Damaged
+from foldwalk.stores.folder import formats
+from foldwalk.stores.folder.blocks import cut_leftovers, sync_folder
+from foldwalk.stores.folder.errors import read_errors, write_errors
+from foldwalk.stores.folder.lock import writer_lock
+from foldwalk.stores.types import Facts
 
 FILE = "catalog.db"
-FORMAT = 1
-SCHEMA = """
-CREATE TABLE state (
-    version INTEGER NOT NULL, vectors_version INTEGER NOT NULL, next_number INTEGER NOT NULL,
-    block TEXT NOT NULL, rows INTEGER NOT NULL, dim INTEGER, metric TEXT NOT NULL,
-    backbone TEXT, identity TEXT, uid TEXT NOT NULL);
-CREATE TABLE items (
-    number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, row INTEGER NOT NULL UNIQUE, metadata TEXT NOT NULL,
-    source TEXT, size INTEGER, mtime INTEGER, added TEXT NOT NULL);
-CREATE TABLE segments (start INTEGER PRIMARY KEY, rows INTEGER NOT NULL, checksum TEXT NOT NULL);
-CREATE TABLE thumbnails (number INTEGER PRIMARY KEY, jpeg BLOB NOT NULL);
-"""
 
 
 @dataclass(frozen=True)
@@ -66,6 +55,19 @@ class State:
             raise Damaged("the catalogue has lost its state; restore it from a copy.")
         return cls(*found)
 
+    def facts(self) -> Facts:
+        return Facts(
+            self.metric,
+            self.dim,
+            self.backbone,
+            self.identity,
+            formats.FORMAT,
+            self.uid,
+            self.version,
+            self.vectors_version,
+            self.next_number,
+        )
+
     def write(self, db: sqlite3.Connection) -> None:
         names = [field.name for field in fields(self)]
         values = [getattr(self, name) for name in names]
@@ -93,7 +95,9 @@ class Catalog:
                 for part in (made, made / "blocks", made / "derived"):
                     part.mkdir()
                 db = _connect(made, "rwc")
-                db.executescript(f"PRAGMA journal_mode = WAL; PRAGMA user_version = {FORMAT}; {SCHEMA}")
+                db.executescript(
+                    f"PRAGMA journal_mode = WAL; PRAGMA user_version = {formats.FORMAT}; {formats.SCHEMA}"
+                )
                 state = (metric, backbone, secrets.token_hex(8))
                 db.execute("INSERT INTO state VALUES (0, 0, 0, '000001.f32', 0, NULL, ?, ?, NULL, ?)", state)
                 db.close()
@@ -111,11 +115,13 @@ class Catalog:
             raise BadInput(f"{folder} is not an index: it has no {FILE}; make one with  foldwalk index.")
         catalog = cls(folder)
         try:
-            (found,) = catalog._one("PRAGMA user_version")
-            if found > FORMAT:
+            (found,) = catalog.one("PRAGMA user_version")
+            if found > formats.FORMAT:
                 raise BadInput(f"{folder} was written by a newer foldwalk (format {found}); update foldwalk.")
-            if found != FORMAT:
+            if found < 1:
                 raise BadInput(f"{folder / FILE} is not the catalogue of an index.")
+            if found < formats.FORMAT:
+                catalog.bring_up_to_date()
             catalog.state()
         except BaseException:
             catalog.close()
@@ -129,10 +135,6 @@ class Catalog:
     @property
     def blocks(self) -> Path:
         return self.folder / "blocks"
-
-    @property
-    def derived(self) -> Path:
-        return self.folder / "derived"
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -148,12 +150,25 @@ class Catalog:
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """The writer's connection: the lock is held, and what stopped writers left behind is gone."""
+        with self._locked() as db:
+            state = State.read(db)
+            cut_leftovers(self.blocks, state.block, state.rows * (state.dim or 0) * 4)
+            yield db
+
+    def bring_up_to_date(self) -> None:
+        """From an older format to the present one, step by step and all in one."""
+        with self._locked() as db, transaction(db):
+            (found,) = db.execute("PRAGMA user_version").fetchone()
+            for number in range(found, formats.FORMAT):
+                formats.STEPS[number](db)
+            db.execute(f"PRAGMA user_version = {formats.FORMAT}")
+
+    @contextmanager
+    def _locked(self) -> Iterator[sqlite3.Connection]:
         with write_errors(self.folder), writer_lock(self.folder):
             db = _connect(self.folder, "rw")
             try:
                 db.execute("PRAGMA synchronous = FULL")
-                state = State.read(db)
-                cut_leftovers(self.blocks, state.block, state.rows * (state.dim or 0) * 4)
                 yield db
             finally:
                 with suppress(sqlite3.Error):  # what is committed stays so without it
@@ -165,23 +180,11 @@ class Catalog:
             return State.read(db)
 
     def version(self) -> int:
-        (version,) = self._one("SELECT version FROM state")
+        (version,) = self.one("SELECT version FROM state")
         return int(version)
 
-    def item(self, key: str) -> Item:
-        found = self._one("SELECT key, metadata, source, added FROM items WHERE key = ?", key)
-        if found is None:
-            raise unknown_key(key)
-        return Item(found[0], json.loads(found[1]), found[2], found[3])
-
-    def thumbnail(self, key: str) -> bytes | None:
-        query = "SELECT jpeg FROM items LEFT JOIN thumbnails USING (number) WHERE key = ?"
-        found = self._one(query, key)
-        if found is None:
-            raise unknown_key(key)
-        return None if found[0] is None else bytes(found[0])
-
-    def _one(self, query: str, *values: Any) -> Any:
+    def one(self, query: str, *values: Any) -> Any:
+        """The first row of an answer, None where there is none."""
         with self._lock, read_errors(self.folder / FILE):
             return self._db.execute(query, values).fetchone()
 
@@ -197,10 +200,6 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
         if db.in_transaction:  # SQLite itself goes back when the disk is full
             db.execute("ROLLBACK")
         raise
-
-
-def unknown_key(key: str) -> UnknownName:
-    return UnknownName(f"there is no item {key!r} in the index.")
 
 
 def _connect(folder: Path, mode: str) -> sqlite3.Connection:

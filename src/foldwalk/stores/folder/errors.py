@@ -1,4 +1,4 @@
-"""What can go wrong with an index on disk, beyond bad input."""
+"""What SQLite and the system say, as one sentence."""
 
 from __future__ import annotations
 
@@ -7,24 +7,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from foldwalk.core.errors import BadInput, FoldwalkError
-
-
-class Busy(FoldwalkError, RuntimeError):
-    """Another writer is at work."""
-
-
-class CannotWrite(FoldwalkError, OSError):
-    """The disk is full, read-only or failing; nothing was changed."""
-
-
-class Damaged(BadInput):
-    """A file of the index is missing or does not hold what the catalogue says."""
+from foldwalk.core.errors import FoldwalkError
+from foldwalk.stores.errors import CannotWrite, Damaged
 
 
 @contextmanager
 def read_errors(path: Path) -> Iterator[None]:
-    """What SQLite says of a catalogue that cannot be read, as one sentence."""
+    """Around what reads a catalogue."""
     try:
         yield
     except sqlite3.Error as error:
@@ -33,7 +22,7 @@ def read_errors(path: Path) -> Iterator[None]:
 
 @contextmanager
 def write_errors(path: Path) -> Iterator[None]:
-    """Turn what the system and SQLite say into one sentence."""
+    """Around what writes."""
     try:
         yield
     except FoldwalkError:

@@ -1,50 +1,44 @@
-"""The k-NN graph on disk: one file per version, read back only if it belongs to this index and is whole."""
+"""The k-NN graph as the store keeps it: one group of rows per version, used only if it is whole and ours."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 
-from foldwalk.index.derived import load_arrays, save_arrays
-from foldwalk.index.knn import WIDTH, KnnGraph
+from foldwalk.core.types import AnyArray
+from foldwalk.index.graph.knn import WIDTH, KnnGraph
+from foldwalk.stores import Store
+from foldwalk.stores.arrays import get_arrays, put_arrays
 
+KIND = "graph"
 ARRAYS = ("numbers", "ids", "similarities", "touched")
 
 
-class GraphFile:
-    def __init__(self, folder: Path, uid: str) -> None:
-        self.folder, self.uid = folder, uid
+class KeptGraph:
+    def __init__(self, store: Store, uid: str) -> None:
+        self.store, self.uid = store, uid
 
     def load(self) -> KnnGraph | None:
         """The newest graph that can be read."""
-        for _, path in reversed(self._versions()):
-            graph = self._read(path)
+        for version in reversed(self.versions()):
+            graph = self._checked(get_arrays(self.store, KIND, version))
             if graph is not None:
                 return graph
         return None
 
     def save(self, graph: KnnGraph, version: int) -> bool:
         arrays = {"uid": np.array(self.uid)} | {name: getattr(graph, name) for name in ARRAYS}
-        if not save_arrays(self.folder / f"graph-{version}.npz", arrays):
+        if not put_arrays(self.store, KIND, version, arrays):
             return False
-        for older, path in self._versions():
+        for older in self.versions():
             if older < version:
-                path.unlink(missing_ok=True)
+                self.store.drop_rows(KIND, older)
         return True
 
-    def version(self) -> int | None:
-        """Of the newest graph on disk."""
-        versions = self._versions()
-        return versions[-1][0] if versions else None
-
-    def _versions(self) -> list[tuple[int, Path]]:
+    def versions(self) -> list[int]:
         """What is there, the newest last."""
-        stems = ((path.stem.removeprefix("graph-"), path) for path in self.folder.glob("graph-*.npz"))
-        return sorted((int(stem), path) for stem, path in stems if stem.isdigit())
+        return sorted(group.version for group in self.store.groups(KIND))
 
-    def _read(self, path: Path) -> KnnGraph | None:
-        arrays = load_arrays(path)
+    def _checked(self, arrays: dict[str, AnyArray] | None) -> KnnGraph | None:
         if arrays is None or not {"uid", *ARRAYS} <= set(arrays) or str(arrays["uid"]) != self.uid:
             return None
         graph = KnnGraph(**{name: arrays[name] for name in ARRAYS})  # type: ignore[arg-type]

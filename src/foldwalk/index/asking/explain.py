@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from foldwalk.core.errors import BadInput
-from foldwalk.index.knn import PROMISED
-from foldwalk.index.paths import strongest_chain
-from foldwalk.index.plain import plain_order, plain_place, similarities_to_all
-from foldwalk.index.query import Query, resolve
-from foldwalk.index.search import rank
+from foldwalk.index.asking.plain import plain_order, plain_place, similarities_to_all
+from foldwalk.index.asking.query import Query, resolve
+from foldwalk.index.asking.search import rank
+from foldwalk.index.graph.chain import strongest_chain
+from foldwalk.index.graph.knn import PROMISED
 from foldwalk.index.types import Explanation, Step
 from foldwalk.index.view import View
 from foldwalk.neighbors.similarity import pair_similarity
@@ -33,8 +33,8 @@ def explain(
     query = resolve(asked, view, backbone)
     if target in query.own:
         raise BadInput(f"{key!r} is the query itself; ask for another item.")
-    cosine = view.state.metric == "cosine"
-    similarities = similarities_to_all(query.vector, view.vectors, cosine)
+    cosine = view.facts.metric == "cosine"
+    similarities = similarities_to_all(query.vector, view.all_vectors(), cosine)
     mask = np.ones(len(view), bool)
     mask[list(query.own)] = False
     plain = plain_place(similarities, mask, target)
@@ -70,13 +70,13 @@ def _steps(
         return ()
     if query.row is not None:
         steps = [Step(view.keys[query.row], None)]
-        chain, here = chain[1:], view.vectors[query.row]
+        chain, here = chain[1:], view.vector(query.row)
     else:
         steps, here = [Step(None, None)], query.vector
     for item in chain:
-        there = view.vectors[item]
+        there = view.vector(item)
         steps.append(
-            Step(view.keys[item], float(pair_similarity(here, there, view.state.metric == "cosine")))
+            Step(view.keys[item], float(pair_similarity(here, there, view.facts.metric == "cosine")))
         )
         here = there
     return tuple(steps)

@@ -19,7 +19,7 @@ import numpy as np
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import BoolArray, Float32Array, Int32Array, IntArray
 from foldwalk.core.vectors import Vectors
-from foldwalk.index.insert import insert_columns, keep_rows
+from foldwalk.index.graph.insert import insert_columns, keep_rows
 from foldwalk.neighbors import EXACT_WORK, knn_graph
 from foldwalk.neighbors.exact import BLOCK_BYTES, exact_search
 from foldwalk.neighbors.similarity import ROUNDING

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from foldwalk.core.types import Float32Array
-from foldwalk.index.errors import Damaged
+from foldwalk.stores.errors import Damaged
 
 ROWS_AT_A_TIME = 16_384
 

@@ -1,8 +1,9 @@
-"""Keys and metadata as users hand them in, checked before anything is written."""
+"""Keys, metadata and kinds of rows as they are handed in, checked before anything is written."""
 
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -11,6 +12,7 @@ from foldwalk.core.errors import BadInput
 
 LONGEST_KEY = 1024  # bytes of UTF-8
 LONGEST_METADATA = 65_536
+_KIND = re.compile(r"[a-z0-9_-]+(/[a-z0-9_-]+)*")
 
 
 def check_key(key: object) -> str:
@@ -18,7 +20,8 @@ def check_key(key: object) -> str:
         raise BadInput(f"a key must be text, but {key!r} is of type {type(key).__name__}.")
     if not key:
         raise BadInput("a key must not be empty.")
-    if any(unicodedata.category(letter) in ("Cc", "Cs") for letter in key):
+    # What can be printed, which is quick to tell, has none of them.
+    if not key.isprintable() and any(unicodedata.category(letter) in ("Cc", "Cs") for letter in key):
         raise BadInput(f"key {key!r} has a control character or broken Unicode in it; choose plain text.")
     if len(key.encode()) > LONGEST_KEY:
         raise BadInput(f"key {key[:40]!r}... is longer than {LONGEST_KEY} bytes; choose a shorter one.")
@@ -62,3 +65,10 @@ def metadata_texts(keys: Sequence[str], metadata: Mapping[str, Mapping[str, Any]
     if strangers:
         raise BadInput(f"metadata names the key {min(map(str, strangers))!r}, which is not being added.")
     return [metadata_text(key, metadata[key]) if key in metadata else None for key in keys]
+
+
+def check_kind(kind: str) -> str:
+    """What rows are kept under: it may become a path."""
+    if not _KIND.fullmatch(kind):
+        raise BadInput(f"a kind of rows is words of a to z, 0 to 9, _ and - joined by /, not {kind!r}.")
+    return kind

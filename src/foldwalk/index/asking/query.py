@@ -76,7 +76,7 @@ def _single(asked: Any, view: View, backbone: Callable[[], Any]) -> Query:
         asked = Key(asked)
     if isinstance(asked, Key):
         row = view.position(asked.name)
-        return Query(view.vectors[row], (row,), row)
+        return Query(view.vector(row), (row,), row)
     if isinstance(asked, (str, os.PathLike)):
         return Query(_prepared(_describe_file(Path(asked), backbone()), view, str(asked)))
     if isinstance(asked, Image):
@@ -99,5 +99,5 @@ def _describe_file(path: Path, backbone: Any) -> Float32Array:
 
 
 def _prepared(vector: Any, view: View, name: str) -> Float32Array:
-    checked = Vectors.check(np.asarray(vector)[None], name, view.state.dim)
-    return np.asarray(prepare(checked, view.state.metric).values[0])
+    checked = Vectors.check(np.asarray(vector)[None], name, view.facts.dim)
+    return np.asarray(prepare(checked, view.facts.metric).values[0])

@@ -17,12 +17,12 @@ import numpy as np
 from foldwalk.core.errors import BadInput
 from foldwalk.core.ranking import check_top
 from foldwalk.core.types import AnyArray, BoolArray, IntArray
-from foldwalk.index.filters import allowed
-from foldwalk.index.plain import plain_order, plain_place, similarities_to_all
-from foldwalk.index.query import Query, resolve
+from foldwalk.index.asking.plain import plain_order, plain_place, similarities_to_all
+from foldwalk.index.asking.query import Query, resolve
 from foldwalk.index.types import Hit, Results
 from foldwalk.index.view import View
 from foldwalk.rerank.base import Reranker
+from foldwalk.stores.filters import allowed
 
 # Similarity from which two items are shown as one.
 NEAR_DUPLICATE = 0.97
@@ -49,7 +49,7 @@ def search(
     mask = allowed(view.metadata, where) if where else np.ones(len(view), bool)
     mask[list(query.own)] = False
     found = _rank_until(fitted, query, mask, top, threshold)
-    similarities = similarities_to_all(query.vector, view.vectors, view.state.metric == "cosine")
+    similarities = similarities_to_all(query.vector, view.all_vectors(), view.facts.metric == "cosine")
     hits = tuple(
         Hit(
             place + 1,

@@ -6,7 +6,7 @@ import numpy as np
 
 from foldwalk.core.seeds import generator
 from foldwalk.core.vectors import Vectors
-from foldwalk.index.knn import PROMISED, KnnGraph
+from foldwalk.index.graph.knn import PROMISED, KnnGraph
 from foldwalk.neighbors.exact import exact_search
 
 SAMPLED_ROWS = 100

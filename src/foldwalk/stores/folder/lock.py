@@ -1,4 +1,4 @@
-"""One writer at a time, by a lock that the system lets go when its holder dies."""
+"""One writer at a time, by a lock that the system lets go when its holder dies (POSIX; not on Windows)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from foldwalk.index.errors import Busy
+from foldwalk.stores.errors import Busy
 
 
 @contextmanager

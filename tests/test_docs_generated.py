@@ -31,12 +31,14 @@ def test_every_method_and_data_set_has_a_section():
         assert any(line.startswith(f"### {name} {{") for line in sets)
 
 
-def test_a_new_method_changes_the_page(monkeypatch):
+def test_a_new_method_changes_the_page():
     class New(Plain):
         name = "new_method"
 
-    monkeypatch.setattr(registry, "_methods", {**registry._methods, New.name: New})
-    assert "### new_method { #new_method }" in GENERATOR["methods_page"]().splitlines()
+    with registry._methods.trial():
+        rerank.registry.register(New)
+        assert "### new_method { #new_method }" in GENERATOR["methods_page"]().splitlines()
+    assert "new_method" not in rerank.names()
 
 
 def test_places_below_images_are_listed_once():

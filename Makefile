@@ -16,13 +16,10 @@ $(VENV)/.dev: $(VENV)/.core
 	$(BIN)/pip install --quiet --editable ".[dev]"
 	@touch $@
 
-# The page is tested in a real browser. Debian's Chromium is used; set FOLDWALK_CHROMIUM to use another.
+# The page is tested in a real browser, chromium or what FOLDWALK_CHROMIUM names; without one, not at all.
 .PHONY: browser
 browser:
-	@command -v chromium >/dev/null || test -x "$(FOLDWALK_CHROMIUM)" || { \
-	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; } || \
-	  { echo "The tests need a browser: install chromium, or set FOLDWALK_CHROMIUM, or FOLDWALK_NO_BROWSER=1."; \
-	    test "$(FOLDWALK_NO_BROWSER)" = 1; }
+	@sh tests/service/browser.sh
 
 demo: $(VENV)/.core
 	$(BIN)/foldwalk demo

@@ -75,9 +75,9 @@ there, in this order.
 ## Data of your own
 
 A name that is not in the list works too, where the root has `features/NAME.npz` (or `NAME_*.npz`, `.npy`,
-`.mat`) or pictures in one folder per class, `images/NAME/CLASS/*.png` (or `.jpg`). The path of a feature file
-may stand in place of a name. Such sets are measured leave-one-out, or, where the file holds queries and their
-labels, queries against gallery.
+`.parquet`, `.mat`) or pictures in one folder per class, `images/NAME/CLASS/*.png` (or `.jpg`). The path of a
+feature file may stand in place of a name. Such sets are measured leave-one-out, or, where the file holds
+queries and their labels, queries against gallery.
 """
 
 STORES_INTRO = """\

@@ -40,12 +40,14 @@ def test_every_store_and_what_it_must_provide_stand_on_the_page():
             assert any(line.startswith(f"| `{name}(") and "| yes |" in line for line in lines)
 
 
-def test_a_new_method_changes_the_page(monkeypatch):
+def test_a_new_method_changes_the_page():
     class New(Plain):
         name = "new_method"
 
-    monkeypatch.setattr(registry._methods, "_entries", {**registry._methods.entries(), New.name: New})
-    assert "### new_method { #new_method }" in GENERATOR["methods_page"]().splitlines()
+    with registry._methods.trial():
+        rerank.registry.register(New)
+        assert "### new_method { #new_method }" in GENERATOR["methods_page"]().splitlines()
+    assert "new_method" not in rerank.names()
 
 
 def test_places_below_images_are_listed_once():

@@ -13,10 +13,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from foldwalk.index.graph.chain import strongest_chain
 from scipy import sparse
 from scipy.sparse.csgraph import dijkstra
 
+from foldwalk.index.graph.chain import strongest_chain
 from harness import Clock, save
 
 REACH = 3

@@ -42,6 +42,17 @@ def test_one_name_belongs_to_one_module():
         fruits.register(stranger)
 
 
+def test_a_trial_leaves_no_trace():
+    fruits: Registry[type] = Registry("fruit", [])
+    fruits.register(Apple)
+    stranger = type("Stranger", (), {"name": "apple", "__module__": "elsewhere"})
+    with fruits.trial("apple"):
+        fruits.register(stranger)
+        fruits.register(Apricot)
+        assert fruits.entries() == {"apple": stranger, "apricot": Apricot}
+    assert fruits.entries() == {"apple": Apple}
+
+
 def test_a_file_in_the_folder_is_found(tmp_path, monkeypatch):
     package = tmp_path / "orchard_of_tests"
     package.mkdir()

@@ -8,6 +8,7 @@ import os
 import re
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -209,15 +210,19 @@ def test_no_thread_is_left_behind(folder: Path):
 
 
 def test_one_batch_ahead_and_no_more(folder: Path, monkeypatch):
+    submitted = []
+
+    class Counting(ThreadPoolExecutor):
+        def submit(self, work, path):
+            submitted.append(path)
+            return super().submit(work, path)
+
     module = importlib.import_module("foldwalk.descriptors.extract")
-    started = []
-    real = module.load_picture
-    monkeypatch.setattr(module, "load_picture", lambda path, *rest: started.append(path) or real(path, *rest))
+    monkeypatch.setattr(module, "ThreadPoolExecutor", Counting)
     batches = extract(find_pictures(folder), backbone("pixels"), batch=4)
-    assert not started
+    assert not submitted
     next(batches)
-    time.sleep(0.2)
-    assert len(started) == 8
+    assert len(submitted) == 8
     batches.close()
 
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from foldwalk import datasets, rerank
-from foldwalk.machine.peak_memory import PeakMemory
 from foldwalk.measure.jobs import Job, measure, measure_all, measure_here, ranking_depth
 from foldwalk.measure.trial import Trial
 
@@ -110,12 +109,3 @@ def test_sampled_and_inductive() -> None:
 def test_depth() -> None:
     assert ranking_depth(10_000) == 10_000
     assert ranking_depth(10_001) == 1_000
-
-
-def test_peak_memory_sees_what_was_freed_again_and_nothing_before() -> None:
-    np.ones(40_000_000)  # 305 MB, before the clock
-    with PeakMemory() as peak:
-        np.ones(13_000_000)  # 99 MB
-    if np.isnan(peak.megabytes):
-        pytest.skip("this system does not tell a process its highest resident set")
-    assert 95 < peak.megabytes < 130

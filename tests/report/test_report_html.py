@@ -85,7 +85,7 @@ def test_everything_from_outside_is_escaped(trial: Trial) -> None:
     ]
     sections = [comparison_section(c, trial) for c in compare(rows)]
     sections.append(figure_section(EVIL, EVIL, EVIL))
-    text = page(EVIL, EVIL, EVIL, sections, {EVIL: EVIL})
+    text = page(EVIL, EVIL, EVIL, [*sections, EVIL], {EVIL: EVIL})
     assert "<script" not in text
     tags = Tags(text)
     assert "script" not in {tag for tag, _ in tags.found}

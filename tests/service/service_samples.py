@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import shutil
 import subprocess
 import sys
 import time
@@ -13,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from PIL import Image, ImageDraw
 
 KINDS = ("bar", "disc", "ring", "wedge")
@@ -40,6 +43,17 @@ def png(picture: Image.Image) -> bytes:
     buffer = io.BytesIO()
     picture.save(buffer, "PNG")
     return buffer.getvalue()
+
+
+def find_chromium() -> str:
+    """Where the browser is. Without one the test is skipped; where CI=true, which installs one, it fails."""
+    if os.environ.get("FOLDWALK_NO_BROWSER") == "1":
+        pytest.skip("FOLDWALK_NO_BROWSER=1 leaves the tests of the page out")
+    found = os.environ.get("FOLDWALK_CHROMIUM") or shutil.which("chromium")
+    if found is None:
+        missing = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
+        missing("there is no browser: install chromium, or name one in FOLDWALK_CHROMIUM")
+    return found
 
 
 @contextmanager

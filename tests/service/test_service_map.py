@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import os
 import time
 from pathlib import Path
 
@@ -122,14 +123,21 @@ def test_a_drawing_that_fails_is_said_and_not_tried_for_ever(tmp_path: Path) -> 
     asyncio.run(ask())
 
 
-def test_closing_ends_the_drawing(own_index: Path) -> None:
+def test_closing_ends_the_drawing(own_index: Path, tmp_path: Path) -> None:
+    began = tmp_path / "began"
+    wait = f"import os, pathlib, signal; pathlib.Path({str(began)!r}).write_text(str(os.getpid()))"
+
     async def ask() -> None:
         job = MapJob(stores.open(own_index), "cas", 100)
+        job._command = ("-c", f"{wait}; signal.pause()")
         assert (await job.newest(1)).state == "drawing"
-        await asyncio.sleep(0.2)
+        while not began.exists() or not began.read_text():
+            await asyncio.sleep(0.02)
         await job.close()
         assert job._drawing is not None
         assert job._drawing.cancelled()
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(began.read_text()), 0)
         assert not list((own_index / "derived").glob("map*"))
 
     asyncio.run(ask())

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,14 +10,10 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
-from service_samples import drawn, png, running_service
+from service_samples import drawn, find_chromium, png, running_service
 
-CHROMIUM = os.environ.get("FOLDWALK_CHROMIUM") or shutil.which("chromium")
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync")
 QUIET = ("--disable-background-networking", "--disable-component-update")
-pytestmark = pytest.mark.skipif(
-    os.environ.get("FOLDWALK_NO_BROWSER") == "1", reason="FOLDWALK_NO_BROWSER=1 leaves browser tests out"
-)
 expect.set_options(timeout=20_000)
 
 
@@ -31,13 +25,9 @@ def url(pictures_index: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    if CHROMIUM is None:
-        pytest.fail(
-            "there is no chromium: install it (apt-get install chromium), name it in FOLDWALK_CHROMIUM, "
-            "or set FOLDWALK_NO_BROWSER=1 to leave the tests of the page out"
-        )
+    chromium = find_chromium()
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=[*FLAGS, *QUIET])
+        opened = playwright.chromium.launch(executable_path=chromium, args=[*FLAGS, *QUIET])
         yield opened
         opened.close()
 
@@ -67,6 +57,35 @@ def upload(page: Page, content: bytes, name: str = "mine.png") -> None:
 def wait_for_map(page: Page) -> None:
     """Until the map is drawn; `to_be_enabled` takes a disabled fieldset for an enabled one."""
     expect(page.locator("#map-switch:enabled")).to_be_visible(timeout=120_000)
+
+
+def wait_for_answers(page: Page) -> None:
+    """Until the page has dealt with what it was answered: a later answer was read and painted."""
+    page.evaluate(
+        """async () => {
+            await (await fetch("/api/health")).json();
+            for (let frames = 0; frames < 2; frames++) await new Promise(requestAnimationFrame);
+        }"""
+    )
+
+
+def wait_for_stillness(page: Page) -> str:
+    """Until nothing is loading and the map stays as it is for three frames; the map as it is then."""
+    page.wait_for_load_state("networkidle")
+    painted: str = page.evaluate(
+        """async () => {
+            const canvas = document.getElementById("canvas");
+            let before = "", same = 0;
+            while (same < 3) {
+                await new Promise(requestAnimationFrame);
+                const now = canvas.toDataURL();
+                same = now === before ? same + 1 : 0;
+                before = now;
+            }
+            return before;
+        }"""
+    )
+    return painted
 
 
 def test_browse_then_search_from_a_tile(page: Page, url: str) -> None:
@@ -155,7 +174,7 @@ def test_an_explanation_closed_while_it_was_looked_for_stays_closed(page: Page, 
     expect(page.locator("#why")).to_be_hidden()
     with page.expect_response("**/api/explain"):
         held.pop().continue_()
-    page.wait_for_timeout(300)
+    wait_for_answers(page)
     expect(page.locator("#why")).to_be_hidden()
     page.locator("#walk-list .tile").nth(3).click()
     expect(page.locator("#why")).to_contain_text("Looking for the way")
@@ -164,7 +183,7 @@ def test_an_explanation_closed_while_it_was_looked_for_stays_closed(page: Page, 
     for waiting in reversed(held):  # the answer that was asked for first comes last
         with page.expect_response("**/api/explain"):
             waiting.continue_()
-        page.wait_for_timeout(300)
+        wait_for_answers(page)
     assert later
     expect(page.locator("#why h2")).to_have_attribute("title", later)
     expect(page.locator("#why .hop").first).to_be_visible()
@@ -177,11 +196,10 @@ def test_the_map_is_drawn_clicked_and_switched(page: Page, url: str) -> None:
     wait_for_map(page)
     expect(page.locator("#map-state")).to_be_empty()
     painted = "document.getElementById('canvas').toDataURL()"
-    page.wait_for_timeout(500)
-    after = page.evaluate(painted)
+    after = wait_for_stillness(page)
     page.locator("#map-switch label", has_text="Before").click()
-    page.wait_for_timeout(1_400)
-    assert page.evaluate(painted) != after
+    page.wait_for_function(f"after => {painted} !== after", arg=after)
+    wait_for_stillness(page)
     place = page.evaluate(
         """async () => {
             const answer = await (await fetch("/api/map")).json();

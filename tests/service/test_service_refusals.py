@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
 from PIL import Image
-from service_samples import drawn, png
+from service_samples import TOKEN, drawn, png
 
+from foldwalk.index import Index
 from foldwalk.rerank import describe, names
 
 QUERY = "ring/05.png"
@@ -161,6 +164,40 @@ def test_a_fault_of_the_service_says_nothing_of_its_insides(
     assert "secret" not in answer.text
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert "secret" in caplog.text
+
+
+def test_a_damaged_index_is_a_fault_of_the_service(open_client, own_index: Path) -> None:
+    client = open_client(own_index)
+    assert client.post("/api/search", json={"key": QUERY}).status_code == 200
+    with Index.open(own_index) as other:
+        other.remove(["bar/00.png"])  # so that the service reads the files again
+    for block in (own_index / "blocks").iterdir():
+        block.unlink()
+    answer = client.post("/api/search", json={"key": QUERY})
+    assert (answer.status_code, list(answer.json())) == (500, ["error"])
+    assert "is missing or shorter than its" in answer.json()["error"]
+
+
+def test_a_full_disk_is_said_to_be_full(open_client, own_index: Path, monkeypatch) -> None:
+    client = open_client(own_index, token=TOKEN)
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    files = {"picture": ("x.png", png(drawn("disc", 1)), "image/png")}
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        answer = client.post("/api/items", files=files, data={"key": "new"}, headers=headers)
+    assert (answer.status_code, list(answer.json())) == (507, ["error"])
+    assert "No space left on device; nothing changed" in answer.json()["error"]
+    assert client.get("/api/item", params={"key": "new"}).status_code == 404
+
+
+def test_every_status_is_described(client: TestClient) -> None:
+    described = client.get("/api/openapi.json").json()["paths"]
+    assert {"409", "500", "501"} <= described["/api/search"]["post"]["responses"].keys()
+    assert {"500", "501", "507"} <= described["/api/items"]["post"]["responses"].keys()
 
 
 def test_the_default_method_must_exist(open_client, pictures_index: Path) -> None:

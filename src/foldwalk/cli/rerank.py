@@ -29,31 +29,32 @@ def rerank(
     """Rank gallery vectors for each query vector and save the ranking."""
     from foldwalk import rerank as methods
     from foldwalk.cli.params import parse_params, refuse_large_neighborhoods
-    from foldwalk.cli.vectors_io import read_vectors
     from foldwalk.core import BadInput
     from foldwalk.core.progress import for_terminal, reporting
+    from foldwalk.core.vector_files import read_vector_file
 
     if inductive and queries is None:
         raise BadInput("--inductive needs --queries: without them the gallery ranks itself.")
     _check_out(out, inputs=[path for path in (gallery, queries) if path is not None])
     params = parse_params(param or [])
     ranker = methods.create(method, seed=seed, **params)
-    gallery_source = read_vectors(gallery, "gallery")
-    items = gallery_source.vectors
+    gallery_file = read_vector_file(gallery, ())
+    items = gallery_file.checked("gallery")
     refuse_large_neighborhoods(method, params, len(items))
-    query_source = read_vectors(queries, "queries", dim=items.dim) if queries is not None else None
+    query_file = None if queries is None else read_vector_file(queries, ())
+    asked = None if query_file is None else query_file.checked("queries", items.dim)
     if not as_json:
-        remark(f"gallery: {gallery_source.origin}")
-        remark(f"queries: {query_source.origin if query_source else 'every gallery item'}")
+        remark(f"gallery: {gallery_file.origin}")
+        remark(f"queries: {query_file.origin if query_file else 'every gallery item'}")
 
     began = time.perf_counter()
     with reporting(for_terminal()):
-        if query_source is None:
+        if asked is None:
             ranking = ranker.fit(items.values).rank_self(top=top)
         elif inductive:
-            ranking = ranker.fit(items.values).rank(query_source.vectors.values, top=top)
+            ranking = ranker.fit(items.values).rank(asked.values, top=top)
         else:
-            ranking = ranker.rerank(query_source.vectors.values, items.values, top=top)
+            ranking = ranker.rerank(asked.values, items.values, top=top)
     seconds = time.perf_counter() - began
     ranking.save(out)
 
@@ -65,8 +66,8 @@ def rerank(
                 "parameters": params,
                 "inductive": inductive,
                 "seed": seed,
-                "gallery": gallery_source.origin,
-                "queries": query_source.origin if query_source else None,
+                "gallery": gallery_file.origin,
+                "queries": query_file.origin if query_file else None,
                 "n_gallery": len(items),
                 "n_queries": n_queries,
                 "top": depth,
@@ -81,14 +82,14 @@ def rerank(
 def _check_out(out: Path, inputs: list[Path]) -> None:
     """Everything that could keep the ranking from being saved, before the long work begins."""
     import os
-    from importlib.util import find_spec
 
-    from foldwalk.core import BadInput, MissingData, MissingExtra
+    from foldwalk.core import BadInput, MissingData
+    from foldwalk.core.parquet import load_pyarrow
 
     if out.suffix not in (".npz", ".csv", ".parquet"):
         raise BadInput(f"--out {out}: a ranking is saved as .npz, .parquet or .csv.")
-    if out.suffix == ".parquet" and find_spec("pyarrow") is None:
-        raise MissingExtra("pyarrow", "stores", "Parquet")
+    if out.suffix == ".parquet":
+        load_pyarrow()
     if not out.parent.is_dir():
         raise MissingData(f"--out {out}: {out.parent} is not a folder; create it first.")
     if out.is_dir() or not os.access(out.parent, os.W_OK):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from foldwalk.cli.output import AsJson, console, print_json
-from foldwalk.cli.sources import IndexPlace
+from foldwalk.cli.sources import IndexPlace, is_vectors
 
 if TYPE_CHECKING:
     from foldwalk.index import Results
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def search(
     index: IndexPlace,
     queries: Annotated[
-        list[str] | None, typer.Argument(metavar="PICTURE...", help="Pictures, keys, or vectors as .npy.")
+        list[str] | None, typer.Argument(metavar="PICTURE...", help="Pictures, keys, or files of vectors.")
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="How many items to list for each query.")] = 10,
     method: Annotated[str, typer.Option(help="Name of the method; see foldwalk methods.")] = "cas",
@@ -83,13 +83,16 @@ def parse_where(items: list[str]) -> dict[str, Any]:
 
 
 def read_queries(text: str) -> list[tuple[str, Any]]:
-    """A picture or key as it is; a .npy file as the vectors it holds."""
-    from foldwalk.cli.vectors_io import read_vectors
+    """A picture or key as it is; a file of vectors as the vectors it holds, by their keys or their rows."""
+    from foldwalk.core.vector_files import read_vector_file
 
-    if not text.endswith(".npy"):
+    if not is_vectors(Path(text)):
         return [(text, text)]
-    vectors = read_vectors(Path(text), "queries").vectors.values
-    return [(text if len(vectors) == 1 else f"{text}:{row}", vector) for row, vector in enumerate(vectors)]
+    file = read_vector_file(Path(text), ("keys",))
+    vectors = file.checked("queries").values
+    keys = file.keys or [str(row) for row in range(len(vectors))]
+    names = [text] if len(keys) == 1 else [f"{text}:{key}" for key in keys]
+    return list(zip(names, vectors, strict=True))
 
 
 def _print(text: str, found: Results) -> None:

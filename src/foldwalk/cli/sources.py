@@ -24,12 +24,13 @@ MetadataPath = Annotated[
     Path | None,
     typer.Option(help="What is known of the items: .json {key: {field: value}}, or .csv with a column key."),
 ]
-VECTORS = (".npy", ".npz", ".parquet")
 MOST_SHOWN = 10
 
 
 def is_vectors(source: Path) -> bool:
-    return source.suffix in VECTORS and not source.is_dir()
+    from foldwalk.core.vector_files import SUFFIXES
+
+    return source.suffix in SUFFIXES and not source.is_dir()
 
 
 def check_source(source: Path) -> None:

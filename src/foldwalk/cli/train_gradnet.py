@@ -11,6 +11,7 @@ from foldwalk.cli.output import print_json, remark
 
 if TYPE_CHECKING:
     from foldwalk.core.types import Float32Array
+    from foldwalk.core.vector_files import VectorFile
     from foldwalk.datasets import Dataset
 
 WATCHED_QUERIES = 500
@@ -20,13 +21,16 @@ LINES = 20
 def train_gradnet(
     source: str, out: Path, param: list[str], seed: int, epochs: int | None, root: Path | None, as_json: bool
 ) -> None:
-    """Train, say how it goes, and write model.safetensors, features.npy and log.csv into the folder."""
-    import numpy as np
+    """Train, say how it goes, and write model.safetensors, features.npy and log.csv into the folder.
+
+    Where the source has keys, metadata or labels, features.npz holds them beside the features.
+    """
+    from dataclasses import replace
 
     from foldwalk.cli.params import parse_params, refuse_large_neighborhoods
     from foldwalk.core import MissingExtra
     from foldwalk.core.progress import for_terminal, reporting
-    from foldwalk.core.whole_files import written_whole
+    from foldwalk.core.vector_files import VectorFile, write_vector_file
     from foldwalk.learn import GradNet
 
     try:
@@ -36,7 +40,8 @@ def train_gradnet(
     params = parse_params(param)
     params |= {} if epochs is None else {"epochs": epochs}
     net = GradNet(seed=seed, **params)
-    gallery, data = _read(source, root)
+    given, data = _read(source, root)
+    gallery = given.vectors
     refuse_large_neighborhoods("gradnet", params, len(gallery))
     watch = None if data is None else _watcher(data)
     out.mkdir(parents=True, exist_ok=True)
@@ -56,8 +61,11 @@ def train_gradnet(
         net.fit(gallery, listener=listen)
     seconds = time.perf_counter() - began
     net.save(out / "model.safetensors")
-    with written_whole(out / "features.npy") as file:
-        np.save(file, net.features)
+    written = ["model.safetensors", "features.npy"]
+    write_vector_file(out / "features.npy", VectorFile(net.features))
+    if any(part is not None for part in (given.keys, given.metadata, given.labels)):
+        write_vector_file(out / "features.npz", replace(given, vectors=net.features))
+        written.append("features.npz")
     size = net.features.shape[1]
     if as_json:
         print_json(
@@ -76,21 +84,26 @@ def train_gradnet(
         return
     print(
         f"{out}: {len(gallery)} items, {size} features each, k {net.k}, {seconds:.1f} s; "
-        f"model.safetensors, features.npy, log.csv"
+        f"{', '.join(written)}, log.csv"
     )
 
 
-def _read(source: str, root: Path | None) -> tuple[Float32Array, Dataset | None]:
-    """The vectors of a file, or a data set by its name."""
+def _read(source: str, root: Path | None) -> tuple[VectorFile, Dataset | None]:
+    """The vectors of a file with what stands beside them, or a data set by its name."""
+    from dataclasses import replace
+
     from foldwalk import datasets
     from foldwalk.cli.sources import is_vectors
-    from foldwalk.cli.vectors_io import read_vectors
+    from foldwalk.core.vector_files import VectorFile, read_vector_file
     from foldwalk.measure.trial import open_trial
 
     if is_vectors(Path(source)):
-        return read_vectors(Path(source), "vectors").vectors.values, None
+        file = read_vector_file(Path(source), ("keys", "metadata", "labels"))
+        return replace(file, vectors=file.checked("vectors").values), None
     data = datasets.load(source, root=root)
-    return open_trial(data).gallery, data
+    gallery = open_trial(data).gallery
+    labels = data.labels if data.labels is not None and len(data.labels) == len(gallery) else None
+    return VectorFile(gallery, labels=labels), data
 
 
 def _watcher(data: Dataset) -> Callable[[Float32Array], float] | None:

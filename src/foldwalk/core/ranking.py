@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from foldwalk.core.errors import BadInput, MissingData, MissingExtra
+from foldwalk.core.parquet import load_pyarrow
 from foldwalk.core.types import Float32Array, IntArray
 from foldwalk.core.whole_files import written_whole
 
@@ -147,20 +148,11 @@ class Ranking:
         return cls._from_long({name: np.array([r[name] for r in rows], kind) for name, kind in kinds.items()})
 
     def _write_parquet(self, file: BinaryIO) -> None:
-        pyarrow, parquet = _pyarrow()
+        pyarrow, parquet = load_pyarrow()
         parquet.write_table(pyarrow.table(self._long_columns()), file)
 
     @classmethod
     def _read_parquet(cls, path: Path) -> Ranking:
-        _, parquet = _pyarrow()
+        _, parquet = load_pyarrow()
         table = parquet.read_table(path)
         return cls._from_long({name: table[name].to_numpy() for name in table.column_names})
-
-
-def _pyarrow() -> tuple[Any, Any]:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise MissingExtra("pyarrow", "stores", "Parquet") from None
-    return pyarrow, pyarrow.parquet

@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 import importlib
 import pkgutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
 from foldwalk.core.errors import UnknownName
@@ -41,6 +42,16 @@ class Registry(Generic[Entry]):
                 for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
                     importlib.import_module(module.name)
         return dict(sorted(self._entries.items()))
+
+    @contextmanager
+    def trial(self, *free: str) -> Iterator[None]:
+        """Entries may be tried out: the names `free` are not taken, and after the block all is as before."""
+        before = self.entries()
+        self._entries = {name: entry for name, entry in before.items() if name not in free}
+        try:
+            yield
+        finally:
+            self._entries = before
 
     def names(self) -> list[str]:
         return list(self.entries())

@@ -15,6 +15,7 @@ from foldwalk.datasets.dataset import Dataset, GreyPictures
 from foldwalk.datasets.features import (
     match_names,
     name_keys,
+    picture_names_of,
     read_features,
 )
 from foldwalk.datasets.pixels import grey_pixels
@@ -96,9 +97,9 @@ class ClassSource(Source):
         else:
             raise BadInput(f"{path} holds queries, but no query_labels, so nothing can be measured on it.")
         dataset = Dataset(
-            self.name, "features", file.x, file.queries, protocol, self.metric, labels=file.labels
+            self.name, "features", file.vectors, file.queries, protocol, self.metric, labels=file.labels
         )
-        folder, names = self.folder(root), file.names()
+        folder, names = self.folder(root), picture_names_of(file)
         if folder is None or names is None:
             return dataset
         try:

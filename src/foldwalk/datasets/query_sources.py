@@ -11,13 +11,15 @@ import numpy as np
 
 from foldwalk.core.errors import BadInput, MissingData
 from foldwalk.core.types import AnyArray, Float32Array, Float64Array
+from foldwalk.core.vector_files import VectorFile
 from foldwalk.datasets.dataset import Dataset
 from foldwalk.datasets.features import (
-    FeatureFile,
     feature_files,
+    feature_layout,
     match_names,
     name_keys,
     only_file,
+    picture_names_of,
     read_features,
 )
 from foldwalk.datasets.published_files import picture_names, read_lines, safe_name
@@ -49,7 +51,7 @@ class QuerySource(Source):
     """A set with queries of its own."""
 
     @abstractmethod
-    def listing(self, root: Path | None, file: FeatureFile | None) -> Listing:
+    def listing(self, root: Path | None, file: VectorFile | None) -> Listing:
         """The ground truth, from the published files; names from the feature file where no others are."""
 
     def load(self, root: Path | None, kind: Kind) -> Dataset:
@@ -93,16 +95,16 @@ class QuerySource(Source):
             query_boxes=listing.boxes,
         )
 
-    def _rows(self, file: FeatureFile, listing: Listing) -> tuple[Float32Array, Float32Array]:
+    def _rows(self, file: VectorFile, listing: Listing) -> tuple[Float32Array, Float32Array]:
         """The vectors of the gallery and of the queries, in the order of the ground truth."""
         if file.queries is not None:
-            if (len(file.x), len(file.queries)) != (len(listing.gallery), len(listing.queries)):
+            if (len(file), len(file.queries)) != (len(listing.gallery), len(listing.queries)):
                 raise BadInput(
-                    f"{file.path} holds {len(file.x)} vectors and {len(file.queries)} queries, but "
+                    f"{file.path} holds {len(file)} vectors and {len(file.queries)} queries, but "
                     f"{self.name} has {len(listing.gallery)} and {len(listing.queries)}."
                 )
-            return file.x, file.queries
-        names = file.names()
+            return file.vectors, file.queries
+        names = picture_names_of(file)
         if names is None:
             raise BadInput(f"{file.path} needs the vectors of the queries as x_query, or the names as paths.")
         parts = []
@@ -110,7 +112,7 @@ class QuerySource(Source):
             rows = match_names(map(name_keys, wanted), names)
             if -1 in rows:
                 raise BadInput(f"{file.path} has no vector for {wanted[rows.index(-1)]} of {self.name}.")
-            parts.append(file.x[rows])
+            parts.append(file.vectors[rows])
         return parts[0], parts[1]
 
 
@@ -149,7 +151,7 @@ class WithDistractors(Source):
         file = self._distractor_file(root)
         if file is None:
             raise self.missing(root)
-        vectors = read_features(file, dim=base.gallery.shape[1]).x
+        vectors = read_features(file, dim=base.gallery.shape[1]).vectors
         together = None
         if base.gallery_paths is not None and paths is not None and len(paths) == len(vectors):
             together = [*base.gallery_paths, *paths]
@@ -158,7 +160,7 @@ class WithDistractors(Source):
 
     def _distractor_layout(self) -> list[str]:
         folders = [f"{folder}/**/*.jpg" for folder in self.distractor_folders]
-        return [*folders, f"features/{self.distractors}_*.npz (.npy, .mat)"]
+        return [*folders, feature_layout(self.distractors)]
 
     def _distractor_folder(self, root: Path) -> Path | None:
         places = (root / folder for folder in self.distractor_folders)
@@ -183,12 +185,12 @@ class WithDistractors(Source):
         return only_file(same or files, self.distractors)
 
 
-def rows_of_split(file: FeatureFile, *parts: str) -> tuple[list[int], list[str]]:
+def rows_of_split(file: VectorFile, *parts: str) -> tuple[list[int], list[str]]:
     """The rows of a feature file whose split is one of these parts, and the names of these rows."""
-    if file.split is None or file.paths is None or not set(parts) & set(file.split):
+    if file.split is None or file.keys is None or not set(parts) & set(file.split):
         raise BadInput(
             f"{file.path} does not say what is {' or '.join(parts)}: give it split and paths, or put the "
             "published files of the set beside it."
         )
     rows = [row for row, part in enumerate(file.split) if part in parts]
-    return rows, [f"{file.split[row]}/{file.paths[row]}" for row in rows]
+    return rows, [f"{file.split[row]}/{file.keys[row]}" for row in rows]

@@ -14,7 +14,7 @@ from foldwalk.core.errors import BadInput, UnknownName
 from foldwalk.datasets import sets
 from foldwalk.datasets.class_sources import ClassFolders, ClassSource
 from foldwalk.datasets.dataset import Dataset
-from foldwalk.datasets.features import SUFFIXES
+from foldwalk.datasets.features import FEATURE_SUFFIXES
 from foldwalk.datasets.query_sources import QuerySource
 from foldwalk.datasets.sources import KINDS, DatasetCard, Kind, Source
 
@@ -49,7 +49,7 @@ def load(name: str, root: str | os.PathLike[str] | None = None, kind: str = "aut
     lies; else the environment variable FOLDWALK_DATA, else ./data.
     """
     folder = data_root(root)
-    if name.endswith(SUFFIXES):
+    if name.endswith(FEATURE_SUFFIXES):
         if kind not in ("auto", "features"):
             raise BadInput(f'{name} is a feature file: its kind is "features", not "{kind}".')
         path = Path(name)

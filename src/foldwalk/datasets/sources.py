@@ -18,6 +18,7 @@ from foldwalk.core.errors import BadInput, MissingData
 from foldwalk.datasets.dataset import Dataset, Metric
 from foldwalk.datasets.features import (
     feature_files,
+    feature_layout,
     only_file,
 )
 
@@ -112,7 +113,7 @@ class Source(ABC):
         return [f"{place}/{pattern}" for place in self._places() for pattern in self.holds]
 
     def _feature_layout(self) -> list[str]:
-        return [f"features/{name}_*.npz (.npy, .mat)" for name in (self.name, *self.also_features_of)]
+        return [feature_layout(name) for name in (self.name, *self.also_features_of)]
 
     def _feature_files(self, root: Path | None) -> list[Path]:
         """The feature files of the first of the names that has any."""

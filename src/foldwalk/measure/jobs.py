@@ -3,7 +3,7 @@
 Each measurement runs in a process of its own, so that its peak memory is its own and a crash is one failed
 row. There the method first ranks a few random vectors, which compiles what is compiled on first use, and only
 then the clock starts. Wall and CPU seconds (all threads) cover fitting and ranking, not loading nor
-evaluating. Peak memory is described in memory.py.
+evaluating. Peak memory is described in `foldwalk.machine.peak_memory`.
 """
 
 from __future__ import annotations

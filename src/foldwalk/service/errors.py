@@ -71,9 +71,7 @@ def sentence_of(errors: Sequence[Mapping[str, Any]]) -> str:
 async def _refused(request: Request, error: Exception) -> JSONResponse:  # noqa: ARG001
     if isinstance(error, Refusal):
         return JSONResponse({"error": str(error)}, error.status, dict(error.headers))
-    status = (
-        422 if isinstance(error, BadInput) else 501 if isinstance(error, MissingExtra) else Refusal.status
-    )
+    status = next((code for kind, code in _STATUSES.items() if isinstance(error, kind)), Refusal.status)
     return JSONResponse({"error": str(error)}, status)
 
 

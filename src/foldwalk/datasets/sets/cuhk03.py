@@ -14,7 +14,7 @@ import numpy as np
 
 from foldwalk.core.errors import BadInput
 from foldwalk.core.types import IntArray
-from foldwalk.datasets.features import FeatureFile
+from foldwalk.core.vector_files import VectorFile
 from foldwalk.datasets.published_files import need_key, number_list, read_mat, safe_name, text_list
 from foldwalk.datasets.query_sources import Listing
 from foldwalk.datasets.sets.market1501 import Market1501
@@ -39,7 +39,7 @@ class CUHK03Detected(Market1501):
         market_form = None if found is None else found / self.boxes
         return market_form if market_form is not None and market_form.is_dir() else found
 
-    def listing(self, root: Path | None, file: FeatureFile | None) -> Listing:
+    def listing(self, root: Path | None, file: VectorFile | None) -> Listing:
         folder = self.folder(root)
         config = None if folder is None else folder / f"cuhk03_new_protocol_config_{self.boxes}.mat"
         if folder is None or config is None or not config.is_file():

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from foldwalk.datasets.features import FeatureFile
+from foldwalk.core.vector_files import VectorFile
 from foldwalk.datasets.published_files import picture_names, whole_number
 from foldwalk.datasets.query_sources import Listing, QuerySource
 from foldwalk.evaluate import Oxford
@@ -25,12 +25,12 @@ class Holidays(QuerySource):
     folders = ("holidays", "Holidays")
     holds = ("jpg/*00.jpg", "*00.jpg")
 
-    def listing(self, root: Path | None, file: FeatureFile | None) -> Listing:
+    def listing(self, root: Path | None, file: VectorFile | None) -> Listing:
         folder = self.folder(root)
         if folder is not None:
             gallery = picture_names(folder)
-        elif file is not None and file.paths is not None:
-            gallery = file.paths
+        elif file is not None and file.keys is not None:
+            gallery = file.keys
         else:
             raise self.missing(root)
         numbers = np.array(

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from foldwalk.core.errors import BadInput
-from foldwalk.datasets.features import FeatureFile
+from foldwalk.core.vector_files import VectorFile
 from foldwalk.datasets.published_files import need_file, read_table, safe_name
 from foldwalk.datasets.query_sources import Listing, QuerySource, rows_of_split
 from foldwalk.evaluate import QueryGallery
@@ -26,7 +26,7 @@ class InShop(QuerySource):
     folders = ("inshop", "In-shop", "In-shop Clothes Retrieval Benchmark")
     holds = (LIST, f"Eval/{LIST}", f"Anno/{LIST}")
 
-    def listing(self, root: Path | None, file: FeatureFile | None) -> Listing:
+    def listing(self, root: Path | None, file: VectorFile | None) -> Listing:
         folder = self.folder(root)
         if folder is not None:
             return _from_list(folder)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from foldwalk.core.types import Float64Array
-from foldwalk.datasets.features import FeatureFile
+from foldwalk.core.vector_files import VectorFile
 from foldwalk.datasets.ground_truth import GroundTruthSource
 from foldwalk.datasets.query_sources import Listing
 from foldwalk.evaluate import Oxford
@@ -22,7 +22,7 @@ class INSTRE(GroundTruthSource):
     folders = ("instre", "datasets/instre")
     holds = ("INSTRE-S1",)
 
-    def listing(self, root: Path | None, file: FeatureFile | None) -> Listing:  # noqa: ARG002
+    def listing(self, root: Path | None, file: VectorFile | None) -> Listing:  # noqa: ARG002
         truth = self.truth(root, ["ok"])
         protocol = Oxford([entry["ok"] for entry in truth.entries], [[] for _ in truth.entries])
         return Listing(truth.gallery, truth.queries, protocol, self.folder(root), _corners(truth.boxes))

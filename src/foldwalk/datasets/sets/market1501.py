@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from foldwalk.core.errors import MissingData
-from foldwalk.datasets.features import FeatureFile
+from foldwalk.core.vector_files import VectorFile
 from foldwalk.datasets.published_files import picture_names
 from foldwalk.datasets.query_sources import Listing, QuerySource, rows_of_split
 from foldwalk.datasets.reid import reid_listing
@@ -20,7 +20,7 @@ class Market1501(QuerySource):
     folders: tuple[str, ...] = ("market1501", "Market-1501-v15.09.15")
     holds: tuple[str, ...] = ("bounding_box_test/*.*",)
 
-    def listing(self, root: Path | None, file: FeatureFile | None) -> Listing:
+    def listing(self, root: Path | None, file: VectorFile | None) -> Listing:
         folder = self.folder(root)
         if folder is not None:
             return reid_listing(_names(folder, "bounding_box_test"), _names(folder, "query"), folder)

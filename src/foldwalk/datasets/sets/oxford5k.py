@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from foldwalk.core.errors import BadInput
-from foldwalk.datasets.features import FeatureFile
+from foldwalk.core.vector_files import VectorFile
 from foldwalk.datasets.published_files import need_file, picture_names, read_lines, read_table, real_number
 from foldwalk.datasets.query_sources import Listing, QuerySource, WithDistractors
 from foldwalk.evaluate import Oxford
@@ -45,13 +45,13 @@ class Oxford5k(QuerySource):
     folders = ("oxford5k", "oxbuildings", "datasets/oxford5k")
     holds = ("*_query.txt", "*/*_query.txt")
 
-    def listing(self, root: Path | None, file: FeatureFile | None) -> Listing:
+    def listing(self, root: Path | None, file: VectorFile | None) -> Listing:
         folder = self.folder(root)
         if folder is None:
             raise self.missing(root)
         gallery = picture_names(folder)
-        if not gallery and file is not None and file.paths is not None:
-            gallery = file.paths
+        if not gallery and file is not None and file.keys is not None:
+            gallery = file.keys
         gallery = [name for name in gallery if _bare(name) not in BROKEN_IN_PARIS]
         if not gallery:
             raise self.missing(root)

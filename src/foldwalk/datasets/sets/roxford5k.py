@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from foldwalk.datasets.features import FeatureFile
+from foldwalk.core.vector_files import VectorFile
 from foldwalk.datasets.ground_truth import GroundTruthSource
 from foldwalk.datasets.query_sources import Listing, QuerySource, WithDistractors
 from foldwalk.evaluate import Revisited
@@ -23,7 +23,7 @@ class ROxford5k(GroundTruthSource):
     folders = ("roxford5k", "datasets/roxford5k")
     holds = ("jpg/*.jpg",)
 
-    def listing(self, root: Path | None, file: FeatureFile | None) -> Listing:  # noqa: ARG002
+    def listing(self, root: Path | None, file: VectorFile | None) -> Listing:  # noqa: ARG002
         truth = self.truth(root, ["easy", "hard", "junk"])
         folder = self.folder(root)
         return Listing(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from foldwalk.core.errors import BadInput, MissingData, MissingExtra
+from foldwalk.core.parquet import load_pyarrow
 from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray
 from foldwalk.core.whole_files import written_whole
 
@@ -71,7 +71,7 @@ class Pools:
             if target.suffix == ".npz":
                 np.savez_compressed(file, items=np.array(self.items), **{n: getattr(self, n) for n in ARRAYS})
             else:
-                pyarrow, parquet = _pyarrow()
+                pyarrow, parquet = load_pyarrow()
                 table = pyarrow.table(self._long()).replace_schema_metadata({"items": str(self.items)})
                 parquet.write_table(table, file)
         return target
@@ -111,7 +111,7 @@ class Pools:
 
     @classmethod
     def _from_parquet(cls, path: Path) -> Pools:
-        table = _pyarrow()[1].read_table(path)
+        table = load_pyarrow()[1].read_table(path)
         columns = {name: table[name].to_numpy() for name in table.column_names}
         rows = int(columns["row"].max(initial=-1)) + 1
         anchors = np.zeros(rows, np.int64)
@@ -126,12 +126,3 @@ class Pools:
             values[row, place] = columns["similarity"][chosen]
             arrays += [ids, values]
         return cls(int(table.schema.metadata[b"items"]), anchors, *arrays)
-
-
-def _pyarrow() -> tuple[Any, Any]:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise MissingExtra("pyarrow", "stores", "Parquet") from None
-    return pyarrow, pyarrow.parquet

@@ -48,5 +48,5 @@ def may_write(
 
 
 def failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """For the OpenAPI description: these statuses come with one sentence."""
-    return {status: {"model": Failure} for status in statuses}
+    """For the OpenAPI description: these statuses, and 500 for a damaged index, come with one sentence."""
+    return {status: {"model": Failure} for status in (*statuses, 500)}

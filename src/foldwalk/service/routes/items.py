@@ -13,7 +13,7 @@ from foldwalk.service.engine import Engine
 from foldwalk.service.routes.access import TheEngine, failures, may_write
 
 router = APIRouter(prefix="/api", tags=["items"])
-_CHANGES = failures(400, 401, 403, 404, 409, 413, 415, 422, 429)
+_CHANGES = failures(400, 401, 403, 404, 409, 413, 415, 422, 429, 501, 507)
 _Key = Annotated[Name, Query(description="key of an item")]
 
 

@@ -14,7 +14,7 @@ from foldwalk.service.routes.access import TheEngine, TheMap, TheMetrics, failur
 router = APIRouter(prefix="/api", tags=["search"])
 
 _SUBJECTS = ("key", "vector", "positives")
-_FAILURES = failures(400, 404, 413, 415, 422, 429)
+_FAILURES = failures(400, 404, 409, 413, 415, 422, 429, 501)
 
 
 @router.post(

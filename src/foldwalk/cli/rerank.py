@@ -40,7 +40,7 @@ def rerank(
     ranker = methods.create(method, seed=seed, **params)
     gallery_source = read_vectors(gallery, "gallery")
     items = gallery_source.vectors
-    refuse_large_neighborhoods(method, params, len(items))
+    refuse_large_neighborhoods(methods.describe(method), params, len(items))
     query_source = read_vectors(queries, "queries", dim=items.dim) if queries is not None else None
     if not as_json:
         remark(f"gallery: {gallery_source.origin}")

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from foldwalk import datasets, rerank
+from foldwalk.core.registry import Registry
+from foldwalk.descriptors import backbones
+from foldwalk.learn import trainings
 from foldwalk.rerank import registry
 from foldwalk.rerank.expansion.plain import Plain
 
@@ -23,19 +26,29 @@ def test_page_is_up_to_date(path):
     )
 
 
-def test_every_method_and_data_set_has_a_section():
-    methods, sets = (text.splitlines() for text in PAGES.values())
-    for name in rerank.names():
-        assert f"### {name} {{ #{name} }}" in methods
-    for name in datasets.names():
-        assert any(line.startswith(f"### {name} {{") for line in sets)
+@pytest.mark.parametrize(
+    ("page", "names"),
+    [
+        ("methods", rerank.names()),
+        ("datasets", datasets.names()),
+        ("backbones", backbones.names()),
+        ("trainings", trainings.names()),
+    ],
+)
+def test_everything_registered_has_a_section(page, names):
+    lines = PAGES[ROOT / "docs" / f"{page}.md"].splitlines()
+    for name in names:
+        assert any(line.startswith(f"### {name} {{") for line in lines)
 
 
 def test_a_new_method_changes_the_page(monkeypatch):
     class New(Plain):
         name = "new_method"
 
-    monkeypatch.setattr(registry, "_methods", {**registry._methods, New.name: New})
+    methods = Registry("method", [])
+    for method in (*map(registry.method_class, rerank.names()), New):
+        methods.register(method)
+    monkeypatch.setattr(registry, "_methods", methods)
     assert "### new_method { #new_method }" in GENERATOR["methods_page"]().splitlines()
 
 

@@ -12,7 +12,17 @@ from foldwalk.core.errors import BadParameter, UnknownName
 from foldwalk.core.registry import Registry
 from foldwalk.descriptors.backbones.base import Backbone
 
-__all__ = ["DEFAULT", "Backbone", "BackboneCard", "backbone", "describe", "is_known", "names", "register"]
+__all__ = [
+    "DEFAULT",
+    "Backbone",
+    "BackboneCard",
+    "backbone",
+    "backbone_class",
+    "describe",
+    "is_known",
+    "names",
+    "register",
+]
 
 DEFAULT = "effnet_lite0"
 _backbones: Registry[type[Backbone]] = Registry("backbone", [__name__])
@@ -47,9 +57,13 @@ def names() -> list[str]:
     return _backbones.names()
 
 
+def backbone_class(name: str) -> type[Backbone]:
+    return _backbones.get(name)
+
+
 def describe(name: str) -> BackboneCard:
     """A backbone's card: how it is named, dimensions, options with defaults, what it needs."""
-    k = _backbones.get(name)
+    k = backbone_class(name)
     return BackboneCard(k.name, k.summary, k.named, k.example, k.dimensions, k.extra, k.remark, _options(k))
 
 

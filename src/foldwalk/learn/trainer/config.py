@@ -42,7 +42,8 @@ class Model(Section):
 
     kind: Literal["linear", "mlp", "last_blocks", "conv"] = Field(
         "linear",
-        description="linear, mlp: a head on frozen features; last_blocks of effnet_lite0; conv: small net",
+        description="a head on frozen features, linear or mlp; last_blocks of effnet_lite0, on pictures; "
+        "conv, a small network on grey pixels",
     )
     dim: int = Field(128, ge=1, le=4096, description="numbers of the embedding")
     hidden: int = Field(512, ge=1, le=8192, description="units between the layers of mlp")
@@ -52,7 +53,13 @@ class Model(Section):
     init: Literal["whiten", "random"] = Field("whiten", description="where a head begins; an mlp: random")
     shrinkage: float = Field(0.98, ge=0, le=1, description="of the whitening that a head begins with")
     first_block: int = Field(11, ge=1, le=15, description="of last_blocks; those before it are frozen")
-    size: int = Field(224, ge=32, le=1024, multiple_of=32, description="side of the pictures of last_blocks")
+    size: int = Field(
+        224,
+        ge=32,
+        le=1024,
+        multiple_of=32,
+        description="side of last_blocks' pictures, a multiple of 32",
+    )
     fit: Literal["crop", "squash"] = Field("crop", description="how last_blocks brings pictures to that size")
     views: int = Field(
         4, ge=1, le=64, description="of each picture: itself, its mirror image, then cuts at random"

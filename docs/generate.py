@@ -1,6 +1,7 @@
-"""Write docs/methods.md, docs/datasets.md and docs/stores.md from the registries: `python docs/generate.py`.
+"""Write the pages of methods, data sets, backbones, trainings and stores from their registries.
 
-The pages are committed; a test compares them with what this program would write.
+Run `python docs/generate.py`. The pages are committed; a test compares them with what this program would
+write.
 """
 
 from __future__ import annotations
@@ -18,11 +19,17 @@ from types import ModuleType
 import foldwalk.datasets.features
 import foldwalk.stores.types
 from foldwalk import datasets, rerank, stores
+from foldwalk.descriptors import BackboneCard, backbones
+from foldwalk.learn import trainings
+from foldwalk.learn.sections import Section
+from foldwalk.learn.trainer.config import Data, Model
+from foldwalk.learn.trainer.settings import TrainingSettings
 from foldwalk.rerank.params import Parameter, Params, parameters_of
 from foldwalk.rerank.registry import FAMILIES, method_class
 
 DOCS = Path(__file__).resolve().parent
 WRITTEN_BY = "<!-- Written by `python docs/generate.py`: change the sources, not this page. -->"
+NOTHING = '""'
 
 METHODS_INTRO = """\
 Every method has the same interface: `fit`, `rank`, `rank_self`, `rerank`. What they share (the metric, ties,
@@ -95,6 +102,24 @@ the contract tests then know it. `tests/contract/store_hooks.py` gets one line t
 one. Then `tests/contract/test_contract_stores.py` tells whether it keeps what is promised below.
 """
 
+BACKBONES_INTRO = """\
+A backbone turns pictures into vectors: `foldwalk index photos/ --backbone NAME`, or `backbone(NAME)` of
+`foldwalk.descriptors`. `foldwalk backbones NAME` prints the same cards in a terminal. What they have in
+common stands in [Pictures to vectors](descriptors.md).
+"""
+
+TRAININGS_INTRO = """\
+`foldwalk train NAME` runs a training; `foldwalk trainings NAME` prints the same cards in a terminal. What the
+trainings are for, and what they bring, stands in [Metric learning](metric-learning.md) and
+[GRAD-Net](gradnet.md).
+"""
+
+SECTIONS_INTRO = """\
+Trainings with `--config FILE` are told by a small TOML file what to train on. It says only what differs from
+the defaults. These sections belong to all of them; each has one more, which bears its name, and a file may
+hold those of several.
+"""
+
 
 def methods_page() -> str:
     """Families, and in them each method: summary, paper, explanation, parameters."""
@@ -133,7 +158,7 @@ def method_section(card: rerank.MethodCard) -> str:
     return join(
         [
             f"### {card.name} {{ #{card.name} }}",
-            f"Paper: {prose(card.paper)}. Source: `{module.__name__.replace('.', '/')}.py`.",
+            f"Paper: {prose(card.paper)}. {source(module)}",
             ". ".join(f"{fact}: {'yes' if holds else 'no'}" for fact, holds in card.facts().items()) + ".",
             explanation(module.__doc__ or ""),
             parameter_table([p for p in card.parameters if p not in parameters_of(Params)]),
@@ -146,7 +171,10 @@ def parameter_table(parameters: Sequence[Parameter]) -> str:
         return "It has no parameters of its own."
     return table(
         ("parameter", "default", "range", "meaning"),
-        ([f"`{p.name}`", f"`{p.default}`", prose(p.range), prose(p.text)] for p in parameters),
+        (
+            [f"`{p.name}`", f"`{str(p.default) or NOTHING}`", prose(p.range), prose(p.text)]
+            for p in parameters
+        ),
     )
 
 
@@ -246,6 +274,74 @@ def one_line(docstring: str) -> str:
     return prose(" ".join(docstring.split()))
 
 
+def backbones_page() -> str:
+    """Each backbone: how it is named, what it needs, its options."""
+    cards = [backbones.describe(name) for name in backbones.names()]
+    parts = ["# Backbones", WRITTEN_BY, BACKBONES_INTRO]
+    parts.append(
+        table(
+            ("backbone", "how it is named", "what it is"),
+            ([f"[`{c.name}`](#{c.name})", prose(c.named), prose(c.summary)] for c in cards),
+        )
+    )
+    return join([*parts, *map(backbone_section, cards)])
+
+
+def backbone_section(card: BackboneCard) -> str:
+    module = sys.modules[backbones.backbone_class(card.name).__module__]
+    needs = f'`pip install "foldwalk[{card.extra}]"`' if card.extra else "nothing more"
+    named = "" if card.example == card.named else f"{prose(card.named)}, for example "
+    named += f"`{card.example}`"
+    parts = [
+        f"### {card.name} {{ #{card.name} }}",
+        f"Named: {named}. Needs: {needs}. Dimensions: {prose(card.dimensions)}. {source(module)}",
+        explanation(module.__doc__ or ""),
+        prose(card.remark),
+    ]
+    if card.options:
+        parts.append(table(("option", "default"), ([f"`{k}`", f"`{v}`"] for k, v in card.options.items())))
+    return join(filter(None, parts))
+
+
+def trainings_page() -> str:
+    """The sections of a configuration, and each training: paper, explanation, its own section."""
+    cards = [trainings.describe(name) for name in trainings.names()]
+    parts = ["# Trainings", WRITTEN_BY, TRAININGS_INTRO]
+    parts.append(
+        table(
+            ("training", "labels", "what it does"),
+            (
+                [f"[`{c.name}`](#{c.name})", "needed" if c.needs_labels else "none", prose(c.summary)]
+                for c in cards
+            ),
+        )
+    )
+    parts += ["## The configuration", SECTIONS_INTRO]
+    shared: dict[str, type[Section]] = {"data": Data, "model": Model, "training": TrainingSettings}
+    for name, section in shared.items():
+        parts += [f"### The section \\[{name}\\] {{ #section-{name} }}"]
+        parts += [parameter_table(parameters_of(section))]
+    return join([*parts, "## All trainings", *map(training_section, cards)])
+
+
+def training_section(card: trainings.TrainingCard) -> str:
+    module = sys.modules[trainings.training_class(card.name).__module__]
+    return join(
+        [
+            f"### {card.name} {{ #{card.name} }}",
+            f"Paper: {prose(card.paper)}. {source(module)}",
+            explanation(module.__doc__ or ""),
+            f"```console\nfoldwalk train {card.name} {card.usage} --out OUT\n```",
+            f"It writes {', '.join(f'`{name}`' for name in card.writes)}.",
+            parameter_table(card.parameters),
+        ]
+    )
+
+
+def source(module: ModuleType) -> str:
+    return f"Source: `{module.__name__.replace('.', '/')}.py`."
+
+
 def shorten(layout: Sequence[str]) -> list[str]:
     """One entry for a place that is looked for both as it is and below images/."""
     return [
@@ -288,8 +384,14 @@ def join(parts: Iterable[str]) -> str:
 
 def pages() -> dict[Path, str]:
     """The generated pages and what they should hold."""
-    written = {"methods.md": methods_page(), "datasets.md": datasets_page(), "stores.md": stores_page()}
-    return {DOCS / name: text + "\n" for name, text in written.items()}
+    written = {
+        "methods": methods_page,
+        "datasets": datasets_page,
+        "backbones": backbones_page,
+        "trainings": trainings_page,
+        "stores": stores_page,
+    }
+    return {DOCS / f"{name}.md": page() + "\n" for name, page in written.items()}
 
 
 if __name__ == "__main__":

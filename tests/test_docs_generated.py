@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from foldwalk import datasets, rerank, stores
+from foldwalk.descriptors import backbones
+from foldwalk.learn import trainings
 from foldwalk.rerank import registry
 from foldwalk.rerank.expansion.plain import Plain
 
@@ -23,12 +25,19 @@ def test_page_is_up_to_date(path):
     )
 
 
-def test_every_method_and_data_set_has_a_section():
-    methods, sets = (PAGES[ROOT / "docs" / name].splitlines() for name in ("methods.md", "datasets.md"))
-    for name in rerank.names():
-        assert f"### {name} {{ #{name} }}" in methods
-    for name in datasets.names():
-        assert any(line.startswith(f"### {name} {{") for line in sets)
+@pytest.mark.parametrize(
+    ("page", "names"),
+    [
+        ("methods", rerank.names()),
+        ("datasets", datasets.names()),
+        ("backbones", backbones.names()),
+        ("trainings", trainings.names()),
+    ],
+)
+def test_everything_registered_has_a_section(page, names):
+    lines = PAGES[ROOT / "docs" / f"{page}.md"].splitlines()
+    for name in names:
+        assert any(line.startswith(f"### {name} {{") for line in lines)
 
 
 def test_every_store_and_what_it_must_provide_stand_on_the_page():

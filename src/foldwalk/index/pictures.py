@@ -30,10 +30,10 @@ def backbone_name(backbone: Any) -> str | None:
         return None
     if isinstance(backbone, os.PathLike):
         return str(Path(backbone).absolute())
-    if isinstance(backbone, str) and (backbone in descriptors.names() or ":" in backbone):
-        return backbone
     if isinstance(backbone, str) and backbone.endswith(".onnx"):
         return str(Path(backbone).absolute())
+    if isinstance(backbone, str) and descriptors.is_known(backbone):
+        return backbone
     return descriptors.backbone(backbone).name
 
 

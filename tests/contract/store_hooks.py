@@ -1,6 +1,7 @@
 """How the contract makes an empty store of each kind, and one whose format is newer than foldwalk knows.
 
-A store that is added gets a line here; where it needs a server, `address` skips the test with the reason.
+A store with an address that a folder's name completes is tested as it is. One that needs a server gets a line
+in `HOOKS`, whose `address` skips the test with the reason where there is none.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from samples import clustered
 
 class Hook(NamedTuple):
     address: Callable[[Path], str]
-    make_newer: Callable[[str], None]
+    make_newer: Callable[[str], None] | None = None
 
 
 def _newer_folder(url: str) -> None:
@@ -38,6 +39,12 @@ HOOKS = {
     "folder": Hook(lambda folder: str(folder / "x.fold"), _newer_folder),
     "memory": Hook(lambda folder: f"memory:/{folder}", _newer_memory),
 }
+
+
+def hook_of(kind: type[Store]) -> Hook:
+    return HOOKS.get(kind.name) or Hook(lambda folder: f"{kind.schemes[0]}:/{folder}")
+
+
 # What is registered, and the least a store can be: it shows that what is built on the rest is right.
 CLASSES: dict[str, type[Store]] = {**{name: store_class(name) for name in names()}, "memory": MemoryStore}
 

@@ -1,4 +1,4 @@
-"""What every store promises. For a store that is added, tests/contract/store_hooks.py gets a line."""
+"""What every store promises. One that is added later is tested here (see tests/contract/store_hooks.py)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import suppress
 import numpy as np
 import pytest
 from memory_store import MemoryStore
-from store_hooks import HOOKS, KEYS, VECTORS, labelled, records
+from store_hooks import KEYS, VECTORS, hook_of, labelled, records
 
 from foldwalk.core import BadInput, MissingData, UnknownName, Vectors
 from foldwalk.core.registry import Registry
@@ -52,7 +52,10 @@ def test_an_unknown_metric_makes_nothing(kind, address):
 
 def test_a_newer_format_is_refused(kind, store, address):
     store.close()
-    HOOKS[kind.name].make_newer(address)
+    make_newer = hook_of(kind).make_newer
+    if make_newer is None:
+        pytest.skip(f"tests/contract/store_hooks.py does not say how to make a newer {kind.name}")
+    make_newer(address)
     with pytest.raises(BadInput, match="newer foldwalk"):
         kind.open(address)
 

@@ -94,7 +94,8 @@ def is_known(model: str) -> bool:
 
 
 def _options(kind: type[Backbone]) -> dict[str, Any]:
-    return dict(kind.__init__.__kwdefaults__ or {})
+    """What its constructor takes by name alone; a kind may do without a constructor."""
+    return dict(getattr(kind.__init__, "__kwdefaults__", None) or {})
 
 
 def _make(kind: type[Backbone], arguments: tuple[Any, ...], options: dict[str, Any]) -> Backbone:

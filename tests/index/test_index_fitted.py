@@ -10,7 +10,7 @@ import pytest
 from foldwalk import rerank
 from foldwalk.core import BadInput
 from foldwalk.index import Index, fitted
-from foldwalk.index.knn import WIDTH
+from foldwalk.index.knn import PROMISED
 from foldwalk.rerank.diffusion.cas import CAS
 
 
@@ -68,8 +68,8 @@ def test_a_damaged_file_is_made_again(index, saved, damage):
 
 
 def test_a_method_that_wants_more_neighbours_than_are_kept_finds_its_own(index, vectors):
-    assert len(vectors) > 101 > WIDTH
-    assert index.fitted("manifold_ranking", {"k": 20}).known_neighbors.k == WIDTH
+    assert len(vectors) > 101 > PROMISED
+    assert index.fitted("manifold_ranking", {"k": 20}).known_neighbors.k == PROMISED
     assert index.fitted("manifold_ranking", {"k": 101}).known_neighbors.k == 101
 
 

@@ -1,4 +1,4 @@
-"""What learns: graph networks, miners, proxies and losses. Each name is imported when it is first used."""
+"""What learns: graph networks, miners, proxies, losses, trainings. Each name is imported when first used."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from foldwalk.core.errors import MissingExtra
 
 if TYPE_CHECKING:
+    from foldwalk.learn import trainings
     from foldwalk.learn.cgml import BinomialDevianceLoss, GraphConsistencyLoss
     from foldwalk.learn.edms import HardProxies, ManifoldProxyLoss
     from foldwalk.learn.edms.ensemble import MetaClassEnsemble
@@ -37,10 +38,13 @@ __all__ = [
     "ManifoldProxyLoss",
     "MetaClassEnsemble",
     "Trainer",
+    "trainings",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "trainings":
+        return importlib.import_module("foldwalk.learn.trainings")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:

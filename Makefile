@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: demo test lint docs format clean
+.PHONY: demo test lint docs bench format clean
 
 $(VENV)/.core: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -39,6 +39,10 @@ format: $(VENV)/.dev
 docs: $(VENV)/.dev
 	$(BIN)/python docs/generate.py
 	$(BIN)/mkdocs build --strict
+
+# What can be measured, or one of it: make bench NAME=speed.knn_graph ARGS="--sizes 5000"
+bench: $(VENV)/.dev
+	$(BIN)/python -m benchmarks$(if $(NAME),.$(NAME) $(ARGS))
 
 clean:
 	rm -rf $(VENV) foldwalk-demo site .mypy_cache .ruff_cache .pytest_cache

@@ -26,6 +26,14 @@ METHODS_INTRO = """\
 Every method has the same interface: `fit`, `rank`, `rank_self`, `rerank`. What they share (the metric, ties,
 what a score means, saving) stands in [Conventions](conventions.md). `foldwalk methods NAME` prints the same
 cards in a terminal. `plain` is the base line that every other method is compared with.
+
+Numbers of equations and sections are those of the method's own paper, unless another one is named beside
+them: the CAS paper is that of `cas`, the GRAD-Net paper that of `gradnet`, Mining on Manifolds that of the
+training `mom`.
+
+Figures on the cards: where "the first fifty" of two forms agree by .99, they have 99 % of their first fifty
+answers in common, on average over the queries; mAP is in percent. The reference sets (syn1000, orl, grocery)
+are those on which the answers of the authors' programs are known.
 """
 
 SHARED_INTRO = """\
@@ -109,6 +117,7 @@ def method_section(card: rerank.MethodCard) -> str:
         [
             f"### {card.name} {{ #{card.name} }}",
             f"Paper: {prose(card.paper)}. Source: `{module.__name__.replace('.', '/')}.py`.",
+            ". ".join(f"{fact}: {'yes' if holds else 'no'}" for fact, holds in card.facts().items()) + ".",
             explanation(module.__doc__ or ""),
             parameter_table([p for p in card.parameters if p not in parameters_of(Params)]),
         ]

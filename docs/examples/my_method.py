@@ -35,9 +35,10 @@ class MutualRank(Reranker):
     paper = "none: an example of the documentation"
     summary = "near items re-ordered by the mean of their rank for the query and its rank for them"
     Parameters = MutualRankParams
+    answers_from_rows = True
 
     def _prepare(self) -> None:
-        self.nearest = self.neighbors(self.params.k)
+        self.nearest = self.neighbors()
 
     def _walk_new(self, queries: Vectors, top: int) -> Reached:
         return self._mean_of_ranks(self.search(queries, self.params.k), top)

@@ -64,6 +64,14 @@ def test_usage_errors_are_one_line_and_exit_2(foldwalk, arguments: list[str], ex
     assert expected in result.stderr
 
 
+def test_a_card_says_what_a_method_needs() -> None:
+    runner = CliRunner()
+    shown = runner.invoke(main.app, ["methods", "gradnet"]).output
+    assert "Needs training: yes. Queries join the graph: yes. Answers from stored rows: no" in shown
+    card = json.loads(runner.invoke(main.app, ["methods", "eir", "--json"]).output)
+    assert (card["needs_training"], card["joins_graph"], card["answers_from_rows"]) == (False, True, True)
+
+
 def test_no_arguments_show_the_help(foldwalk) -> None:
     result = foldwalk()
     assert result.returncode == 0

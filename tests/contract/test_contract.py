@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from foldwalk import rerank
-from foldwalk.core import BadInput, BadParameter, NotFitted, UnknownName, Vectors
+from foldwalk.core import BadInput, BadParameter, NotFitted, TooFewNeighbors, UnknownName, Vectors
 from foldwalk.neighbors import knn_graph
+from foldwalk.rerank.registry import FAMILIES, method_class
 from samples import clustered
 
 NAMES = rerank.names()
@@ -201,6 +205,122 @@ def test_neighbours_may_be_handed_in(name):
     assert (given.rank(QUERIES).ids == create(name).fit(GALLERY).rank(QUERIES).ids).all()
 
 
+def fewest_neighbours(name, **parameters):
+    """The fewest neighbours that a method can take, and the rest of them cut off."""
+    known = knn_graph(Vectors.check(GALLERY).unit(), len(GALLERY) - 1)
+    method = create(name, **parameters)
+    for k in range(len(GALLERY)):
+        if method.can_take(known.first(k), len(GALLERY)):
+            return known.first(k), known.first(max(k - 1, 0))
+    raise AssertionError("it cannot even take all of them")
+
+
+def test_it_says_which_neighbours_are_enough(name):
+    sizes = [{}]
+    if "dba" in {p.name for p in rerank.describe(name).parameters}:
+        sizes.append({"dba": True})
+    for parameters in sizes:
+        enough, fewer = fewest_neighbours(name, **parameters)
+        create(name, **parameters).fit(GALLERY, neighbors=enough)
+        if fewer.k < enough.k:
+            with pytest.raises(TooFewNeighbors, match="needs"):
+                create(name, **parameters).fit(GALLERY, neighbors=fewer)
+    assert not create(name).can_take(enough, len(GALLERY) + 1)
+    assert not create(name, metric="euclidean").can_take(enough, len(GALLERY))
+
+
+def test_y_is_not_taken_for_neighbours(name):
+    fitted = create(name).fit(GALLERY, LABELS)
+    assert fitted.rank(QUERIES).ids.tobytes() == create(name).fit(GALLERY).rank(QUERIES).ids.tobytes()
+    known = knn_graph(Vectors.check(GALLERY).unit(), 5)
+    with pytest.raises(BadInput, match="by name"):
+        create(name).fit(GALLERY, known)
+
+
+def test_ranks_rows_of_its_own(name):
+    method = create(name).fit(GALLERY)
+    rows = [7, 3, 110]
+    some, everyone = method.rank_rows(rows, top=20), method.rank_self(top=20)
+    assert np.allclose(some.scores, everyone.scores[rows], atol=1e-4)
+    assert (some.ids == everyone.ids[rows]).mean() > 0.95
+    for wrong in ([-1], [120], [0.5], [], 3):
+        with pytest.raises(BadInput, match="rows must be"):
+            method.rank_rows(wrong)
+
+
+def test_takes_over_a_gallery_with_what_was_kept_of_it(name):
+    method = create(name).fit(GALLERY)
+    again = create(name).adopt(method.vectors, neighbors=method.known_neighbors, state=method.state())
+    assert again.vectors is method.vectors
+    assert again.rank(QUERIES).scores.tobytes() == method.rank(QUERIES).scores.tobytes()
+
+
+def test_without_joining_reranking_is_fitting_and_ranking(name):
+    if method_class(name).joins_graph:
+        pytest.skip("queries join the graph")
+    fitted = create(name).fit(GALLERY).rank(QUERIES, top=30)
+    assert create(name).rerank(QUERIES, GALLERY, top=30).scores.tobytes() == fitted.scores.tobytes()
+
+
+def test_answers_from_rows_without_the_vectors(name, monkeypatch):
+    if not method_class(name).answers_from_rows:
+        pytest.skip("needs vectors or the whole graph")
+    method = create(name).fit(GALLERY)
+    wanted = method.rank(QUERIES, top=20)
+
+    class Forgotten:
+        dim = GALLERY.shape[1]
+
+        def __len__(self):
+            return len(GALLERY)
+
+    for cached in ("everyone", "sample", "few"):
+        vars(method).pop(cached, None)
+    monkeypatch.setattr(method, "_vectors", Forgotten())
+    assert method.rank(QUERIES, top=20).scores.tobytes() == wanted.scores.tobytes()
+
+
+def test_half_fitted_is_not_fitted(name, monkeypatch):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    method = create(name).fit(GALLERY)
+    monkeypatch.setattr(method, "_prepare", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        method.fit(GALLERY)
+    with pytest.raises(NotFitted):
+        method.rank(QUERIES)
+
+
+def test_what_is_fitted_does_not_follow_the_callers_array(name):
+    for metric in ("cosine", "euclidean"):
+        mine = GALLERY.copy()
+        method = create(name, metric=metric).fit(mine)
+        before = method.rank(QUERIES).scores.tobytes()
+        mine[:] = 1
+        assert method.rank(QUERIES).scores.tobytes() == before
+
+
+def test_scikit_learn_finds_its_parameters(name):
+    method = method_class(name)(seed=7, **QUICK.get(name, {}))
+    parameters = method.get_params()
+    assert set(parameters) == {p.name for p in rerank.describe(name).parameters} | {"seed"}
+    assert set(inspect.signature(method_class(name)).parameters) == set(parameters)
+    copied = clone(method.fit(GALLERY))
+    assert copied.get_params() == parameters
+    with pytest.raises(NotFitted):
+        copied.rank(QUERIES)
+    assert copied.set_params(metric="euclidean", seed=3) is copied
+    assert (copied.params.metric, copied.seed, copied.get_params()["metric"]) == ("euclidean", 3, "euclidean")
+    with pytest.raises(BadParameter, match=f"{name}: parameter metric is"):
+        copied.set_params(metric="taxi")
+    with pytest.raises(BadParameter, match="did you mean metric"):
+        copied.set_params(metrics="cosine")
+    assert copied.params.metric == "euclidean"
+    with pytest.raises(NotFitted):
+        method.set_params(metric="euclidean").rank(QUERIES)
+
+
 def test_euclidean_metric(name):
     shifted = 3 * GALLERY + 5
     method = create(name, metric="euclidean").fit(shifted)
@@ -218,7 +338,7 @@ def test_saved_and_loaded_it_ranks_the_same(name, tmp_path):
 def test_card(name):
     card = rerank.describe(name)
     assert card.name == name
-    assert card.family in ("expansion", "context", "diffusion", "learned")
+    assert card.family in FAMILIES
     assert card.paper
     assert card.summary
     for parameter in card.parameters:

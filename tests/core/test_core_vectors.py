@@ -71,13 +71,45 @@ def test_refuses_what_is_no_set_of_vectors(array, words):
 
 
 def test_refuses_a_sparse_matrix_and_a_tensor_that_will_not_convert():
-    assert "real numbers" in refusal(sparse.eye_array(3))
+    assert refusal(sparse.eye_array(3), name="queries") == (
+        "queries is a sparse matrix, but vectors are dense: pass queries.toarray()."
+    )
 
     class Tensor:
         def __array__(self, dtype=None, copy=None):
             raise RuntimeError("detach it first")
 
     assert "detach it first" in refusal(Tensor())
+
+
+def test_takes_tables_whose_columns_may_lack_a_value():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"a": [1.5, 2.0], "b": [3.0, 4.0]})
+    for kind in ("float64", "Float64", "Float32"):
+        assert Vectors.check(table.astype(kind)).values.tolist() == [[1.5, 3.0], [2.0, 4.0]]
+    whole = table.assign(c=pandas.array([7, 8], dtype="Int64"))
+    assert Vectors.check(whole).values.tolist() == [[1.5, 3.0, 7.0], [2.0, 4.0, 8.0]]
+    lacking = table.astype("Float64")
+    lacking.iloc[1, 0] = pandas.NA
+    assert "gallery, row 1, column 0 is nan" in refusal(lacking, name="gallery")
+    assert "real numbers" in refusal(table.astype("Float64").assign(c=["1", "2"]))
+
+
+def test_a_mask_is_not_ignored():
+    masked = np.ma.masked_array(np.ones((4, 3)), mask=np.zeros((4, 3), bool))
+    assert Vectors.check(masked).values.sum() == 12
+    masked[2, 1] = masked[3, 0] = np.ma.masked
+    assert refusal(masked, name="gallery") == "gallery, row 2, column 1 is masked; remove or fill that row."
+    assert Vectors.check(np.ma.masked_array([[1.0]])).values.tolist() == [[1.0]]
+
+
+def test_owned_values_are_copied_once_and_only_where_they_would_be_the_callers():
+    raw = np.ones((3, 2), np.float32)
+    assert np.shares_memory(Vectors.check(raw).values, raw)
+    for array in (raw, memoryview(raw)):
+        assert not np.shares_memory(Vectors.check(array, owned=True).values, raw)
+    read_only = np.broadcast_to(raw[0], (3, 2))
+    assert Vectors.check(read_only, owned=True).values.flags.writeable
 
 
 def test_refuses_another_dimension():

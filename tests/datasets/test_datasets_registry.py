@@ -55,28 +55,6 @@ def test_no_name_could_be_taken_for_the_features_of_another() -> None:
     assert not [(a, b) for a in names for b in names if b.startswith(f"{a}_")]
 
 
-@pytest.mark.parametrize("name", REQUIRED)
-def test_cards_are_complete_and_absent_sets_say_one_sentence(name: str, tmp_path: Path) -> None:
-    card = datasets.describe(name, tmp_path)
-    assert card.name == name
-    assert all((card.title, card.what, card.source, card.reference))
-    if name in ("digits", "pami", "synthetic"):
-        assert card.present
-        assert card.layout == ()
-        assert datasets.load(name).gallery is not None
-        return
-    assert not card.present
-    assert card.found is None
-    assert card.layout
-    with pytest.raises(MissingData) as caught:
-        datasets.load(name, tmp_path)
-    message = str(caught.value)
-    assert str(tmp_path) in message
-    assert message.endswith(".")
-    assert "\n" not in message
-    assert "get " in message
-
-
 def test_absent_sets_name_what_was_looked_for(tmp_path: Path) -> None:
     with pytest.raises(MissingData, match=r"images/orl/s\*/\*\.pgm or .* features/orl_\*\.npz .*Olivetti"):
         datasets.load("orl", tmp_path)

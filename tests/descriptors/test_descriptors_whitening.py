@@ -18,7 +18,7 @@ def vectors() -> np.ndarray:
 
 def projected(whitening, vectors):
     """y before it is normalised."""
-    mean, projection = whitening._fitted()
+    mean, projection = whitening.mean, whitening.projection
     return (unit(vectors) - mean) @ projection
 
 

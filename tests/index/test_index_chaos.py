@@ -1,4 +1,4 @@
-"""A short form of benchmarks/chaos.py: a few kills, a few seconds of readers, a few broken pictures."""
+"""A short form of benchmarks/index/chaos.py: a few kills, a few seconds of readers, a few broken pictures."""
 
 from __future__ import annotations
 

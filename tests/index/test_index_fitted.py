@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from foldwalk import rerank
+from foldwalk.core import BadInput
 from foldwalk.index import Index, fitted
+from foldwalk.index.knn import WIDTH
 from foldwalk.rerank.diffusion.cas import CAS
 
 
@@ -63,6 +65,25 @@ def test_a_damaged_file_is_made_again(index, saved, damage):
     with Index.open(index.path) as again:
         assert again.search("a3").hits == first
     assert len(saved) == 2
+
+
+def test_a_method_that_wants_more_neighbours_than_are_kept_finds_its_own(index, vectors):
+    assert len(vectors) > 101 > WIDTH
+    assert index.fitted("manifold_ranking", {"k": 20}).known_neighbors.k == WIDTH
+    assert index.fitted("manifold_ranking", {"k": 101}).known_neighbors.k == 101
+
+
+def test_whatever_else_is_wrong_is_said(index, monkeypatch):
+    asked = []
+
+    def refuse(self):
+        asked.append(self.known_neighbors)
+        raise BadInput("these vectors are of no use.")
+
+    monkeypatch.setattr(CAS, "_prepare", refuse)
+    with pytest.raises(BadInput, match="of no use"):
+        index.fitted("cas")
+    assert len(asked) == 1
 
 
 def test_files_of_older_versions_are_removed(index, saved):

@@ -1,4 +1,4 @@
-"""What metric_learning_choice.py compares, and that it keeps what it measured."""
+"""What benchmarks/metric_learning/choice.py compares, and that it keeps what it measured."""
 
 import json
 
@@ -41,8 +41,8 @@ def test_a_second_run_of_some_choices_keeps_the_others(monkeypatch, tmp_path):
     monkeypatch.setattr(metric_learning_choice, "plain", lambda *_, **__: {"R@1": [0.1], "MAP@R": [0.1]})
     monkeypatch.setattr(metric_learning_choice, "train_once", train_once)
     for more in (["--match", "ir"], ["--resume", "--seeds", "2", "--match", "second"]):
-        monkeypatch.setattr("sys.argv", ["choice", "--what", "edms_conv", *more])
-        metric_learning_choice.main()
+        options = metric_learning_choice.parser("").parse_args(["--what", "edms_conv", *more])
+        metric_learning_choice.compare(options)
     rows = json.loads((tmp_path / "metric_learning_choice_edms_conv_cub.json").read_text())["rows"]
     measured = [(title, len(row["R@1"])) for title, row in rows.items()]
     assert measured == [("features as they are", 1), ("first", 1), ("second", 2), ("third", 1)]

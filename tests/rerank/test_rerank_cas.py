@@ -14,11 +14,12 @@ import dense_cas
 from foldwalk import rerank
 from foldwalk.core import BadInput, Graph, Ranking
 from foldwalk.graph import normalise
-from foldwalk.rerank.diffusion.cas.geodesic import divergence
-from foldwalk.rerank.diffusion.cas.similarity import conjugate_gradients, diffuse, iterate, lyapunov
+from foldwalk.rerank.diffusion.cas.dense import conjugate_gradients, iterate, lyapunov
+from foldwalk.rerank.diffusion.cas.similarity import diffuse
 from foldwalk.rerank.diffusion.cas.smoothing import smooth_row
 from foldwalk.walk import numbered
 from foldwalk.walk.bidirectional import two_sided_steps
+from foldwalk.walk.divergence import divergence
 from foldwalk.walk.overlap import ENTROPY
 from samples import clustered
 

@@ -88,7 +88,7 @@ def test_loading_decomposes_nothing(tmp_path, monkeypatch):
 @pytest.mark.parametrize("items", [40, 400])
 def test_leading_eigenpairs_are_eigenpairs(items, monkeypatch):
     monkeypatch.setattr(subspace, "DENSE_UP_TO", 50)
-    graph = rerank.create("dfs").fit(synthetic(items).gallery)._transitions()
+    graph = rerank.create("dfs").fit(synthetic(items).gallery).transitions()
     values, vectors = subspace.leading_eigenpairs(graph, 15, alpha=0.99)
     exact = np.linalg.eigvalsh(graph.toarray().astype(np.float64))[::-1][:15]
     assert np.allclose(values[:8], exact[:8], atol=1e-3)

@@ -36,7 +36,7 @@ def test_training_lowers_the_loss_and_improves_the_ranking():
 
     epochs = []
     settings = {"metric": "euclidean", "k": 8, "layer_sizes": "512,128,64", "anchors": 20, "rounds": 1}
-    net = GradNet(epochs=20, **settings).fit(moons, epochs.append)
+    net = GradNet(epochs=20, **settings).fit(moons, listener=epochs.append)
     assert epochs[-1].local < epochs[0].local
     plain = purity(rerank.create("plain", metric="euclidean").fit(moons).rank_self(60))
     untrained = GradNet(epochs=0, **settings).fit(moons)
@@ -63,7 +63,7 @@ def test_global_random_state_is_left_alone():
 def test_listener_hears_terms_and_features():
     needs_torch()
     heard = []
-    net = GradNet(**QUICK).fit(GALLERY, lambda e: heard.append((e.number, e.loss, e.features())))
+    net = GradNet(**QUICK).fit(GALLERY, listener=lambda e: heard.append((e.number, e.loss, e.features())))
     assert [number for number, *_ in heard] == [1, 2, 3, 4, 5, 6]  # two rounds of three
     assert heard[-1][2].tobytes() == net.features.tobytes()
     silent = GradNet(**QUICK).fit(GALLERY)
@@ -74,7 +74,7 @@ def test_patience_stops_when_the_loss_no_longer_falls():
     needs_torch()
     heard = []
     stubborn = {**QUICK, "epochs": 50, "learning_rate": 1e-12, "patience": 2, "dropout": 0.0}
-    GradNet(rounds=1, **stubborn).fit(GALLERY, heard.append)
+    GradNet(rounds=1, **stubborn).fit(GALLERY, listener=heard.append)
     assert 3 <= len(heard) < 50
 
 

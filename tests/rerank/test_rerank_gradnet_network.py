@@ -9,12 +9,13 @@ from foldwalk.core import Vectors
 from foldwalk.neighbors import knn_graph
 from foldwalk.rerank.learned.gradnet.graph import graph_input
 from foldwalk.rerank.learned.gradnet.parameters import GradNetParams
+from foldwalk.walk.balls import breadth_first_balls
 from samples import clustered
 
 torch = pytest.importorskip("torch")
 from torch.nn import functional  # noqa: E402
 
-from foldwalk.rerank.learned.gradnet.batches import BALL, SextetSampler, breadth_first_balls  # noqa: E402
+from foldwalk.rerank.learned.gradnet.batches import BALL, SextetSampler  # noqa: E402
 from foldwalk.rerank.learned.gradnet.losses import global_loss, local_loss, sextet_losses, sextet_pairs  # noqa: E402
 from foldwalk.rerank.learned.gradnet.network import GradNetwork, diffuse  # noqa: E402
 from foldwalk.rerank.learned.gradnet.plan import Hop, needed, whole_graph  # noqa: E402

@@ -9,7 +9,7 @@ import torch
 from foldwalk import rerank
 from foldwalk.core import Vectors
 from foldwalk.neighbors import knn_graph
-from foldwalk.rerank.learned import shortlists
+from foldwalk.rerank.learned.shared import shortlists
 from foldwalk.rerank.learned.shared.pseudo_labels import PseudoLabels
 from foldwalk.rerank.learned.shared.shortlists import mean_average_precision
 from foldwalk.rerank.learned.ssr import SSR
@@ -85,6 +85,6 @@ def test_trust_travels_with_the_weights(tmp_path, monkeypatch):
 def test_lists_may_be_read_in_any_number_of_parts(name, monkeypatch):
     whole = rerank.create(name, steps=3).fit(GALLERY).rank(QUERIES, top=90)
     monkeypatch.setattr(shortlists, "MOST_NUMBERS", 1)
-    assert len(rerank.create(name, steps=0).fit(GALLERY)._parts(5)) == 5
+    assert len(rerank.create(name, steps=0).fit(GALLERY).parts(5)) == 5
     parts = rerank.create(name, steps=3).fit(GALLERY).rank(QUERIES, top=90)
     assert np.allclose(parts.scores, whole.scores, atol=1e-5)

@@ -9,8 +9,9 @@ from scipy import sparse
 from foldwalk import rerank
 from foldwalk.datasets import synthetic
 from foldwalk.rerank.diffusion import eir
-from foldwalk.rerank.diffusion.shared.truncated import kth_of_rows, solve_truncated
+from foldwalk.rerank.diffusion.shared.truncated import solve_truncated
 from foldwalk.walk.csr import parts
+from foldwalk.walk.select import kth_of_rows
 
 
 @pytest.mark.parametrize("columns", [1, 7, 300, 2000])

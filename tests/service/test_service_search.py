@@ -126,6 +126,7 @@ def test_info_and_methods(client: TestClient, vectors_index: Path, open_client) 
     assert open_client(vectors_index).get("/api/info").json()["thumbnails"] is False
     cards = {card["name"]: card for card in client.get("/api/methods").json()}
     parameters = {p["name"]: p for p in cards["cas"]["parameters"]}
+    assert cards["cas"]["needs_training"] is False
     assert "metric" not in parameters
     assert parameters["cluster_k"]["high"] == 200
     assert parameters["cluster_k"]["range"] == "a whole number from 1 to 200"

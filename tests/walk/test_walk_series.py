@@ -59,5 +59,5 @@ def test_rows_without_a_start_stay_empty(walk):
 def test_many_rows_are_walked_in_blocks(walk, monkeypatch):
     matrix, starts = walk
     whole = walk_series(matrix, starts, WEIGHTS, keep=30).toarray()
-    monkeypatch.setattr("foldwalk.walk.series.BLOCK_BYTES", 8 * 30 * 2)
+    monkeypatch.setattr("foldwalk.walk.rows.BLOCK_BYTES", 8 * 30 * 2)
     assert (walk_series(matrix, starts, WEIGHTS, keep=30).toarray() == whole).all()

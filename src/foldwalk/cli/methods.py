@@ -47,6 +47,7 @@ def _print_card(card: MethodCard) -> None:
     out.print(f"[bold]{card.name}[/bold]  ({card.family})")
     out.print(escape(card.summary))
     out.print(escape(card.paper), style="dim")
+    out.print(". ".join(f"{fact}: {'yes' if holds else 'no'}" for fact, holds in card.facts().items()))
     table = Table("parameter", "default", "range", "meaning")
     for parameter in card.parameters:
         table.add_row(

@@ -58,7 +58,7 @@ def train_gradnet(
 
     began = time.perf_counter()
     with reporting(for_terminal()), Log(out, []) as log:
-        net.fit(gallery, listen)
+        net.fit(gallery, listener=listen)
     seconds = time.perf_counter() - began
     net.save(out / "model.safetensors")
     written = ["model.safetensors", "features.npy"]

@@ -7,6 +7,7 @@ from foldwalk.core.errors import (
     MissingData,
     MissingExtra,
     NotFitted,
+    TooFewNeighbors,
     UnknownName,
 )
 from foldwalk.core.graph import Graph
@@ -24,6 +25,7 @@ __all__ = [
     "Neighbors",
     "NotFitted",
     "Ranking",
+    "TooFewNeighbors",
     "UnknownName",
     "Vectors",
 ]

@@ -19,6 +19,10 @@ class BadParameter(BadInput):
     """A method's parameter is unknown or out of its range."""
 
 
+class TooFewNeighbors(BadInput):
+    """The neighbours that were handed in are fewer than a method asks for."""
+
+
 class UnknownName(BadInput, KeyError):
     """No method, data set or option of that name."""
 

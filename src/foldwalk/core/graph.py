@@ -26,6 +26,7 @@ class Graph:
 
     @property
     def edges(self) -> int:
+        """How many weights are stored; an edge that goes both ways counts twice."""
         return int(self.matrix.nnz)
 
     @property

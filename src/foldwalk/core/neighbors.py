@@ -71,6 +71,7 @@ class Neighbors:
 
     @property
     def k(self) -> int:
+        """How many neighbours each row has room for."""
         return int(self.ids.shape[1])
 
     def first(self, k: int) -> Neighbors:

@@ -19,6 +19,13 @@ from foldwalk.core.types import Float32Array, IntArray
 from foldwalk.core.whole_files import written_whole
 
 
+def check_top(top: int, most: int) -> int:
+    """How many answers were asked for, cut to the `most` there can be."""
+    if isinstance(top, bool) or not isinstance(top, (int, np.integer)) or top < 1:
+        raise BadInput(f"top must be a whole number of at least 1, but it is {top!r}.")
+    return min(int(top), most)
+
+
 @dataclass(frozen=True, eq=False)
 class Ranking:
     """ids (q, top) int64 and scores (q, top) float32, descending: a total order, no id twice in a row.
@@ -76,6 +83,7 @@ class Ranking:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Ranking:
+        """Read what `save` wrote: .npz, .csv or .parquet."""
         source = Path(path)
         readers = {".npz": cls._read_npz, ".csv": cls._read_csv, ".parquet": cls._read_parquet}
         if source.suffix not in readers:

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 from foldwalk.core.errors import BadInput
 from foldwalk.core.types import BoolArray, Float32Array
@@ -19,14 +20,21 @@ class Vectors:
     values: Float32Array
 
     @classmethod
-    def check(cls, array: npt.ArrayLike, name: str = "vectors", dim: int | None = None) -> Vectors:
+    def check(
+        cls, array: npt.ArrayLike, name: str = "vectors", dim: int | None = None, owned: bool = False
+    ) -> Vectors:
         """Turn anything array-like into checked vectors, or say in one sentence why it cannot be done.
+
+        The values may be the caller's own memory, unless they are to be `owned`: then they stay as they are
+        when the caller's array changes.
 
         >>> Vectors.check([[3, 4], [0, 0]]).unit().values.tolist()
         [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
         """
+        if sparse.issparse(array):
+            raise BadInput(f"{name} is a sparse matrix, but vectors are dense: pass {name}.toarray().")
         try:
-            raw = np.asarray(array)
+            raw = _read(array)
         except (ValueError, TypeError, RuntimeError) as error:  # RuntimeError: a tensor that requires grad
             raise BadInput(f"{name} cannot be read as an array: {error}.") from None
         if raw.dtype.kind not in "fiub":
@@ -40,9 +48,14 @@ class Vectors:
             raise BadInput(f"{name} is empty (shape {raw.shape}); pass at least one vector.")
         if dim is not None and raw.shape[1] != dim:
             raise BadInput(f"{name} has {raw.shape[1]} dimensions, but {dim} were expected.")
+        if isinstance(array, np.ma.MaskedArray) and array.mask.any():
+            row, column = np.argwhere(np.ma.getmaskarray(array))[0]
+            raise BadInput(f"{name}, row {row}, column {column} is masked; remove or fill that row.")
         with np.errstate(over="ignore", invalid="ignore"):
             values = np.ascontiguousarray(raw, dtype=np.float32)
         _refuse_non_finite(values, raw, name)
+        if owned and not isinstance(array, (list, tuple)) and np.may_share_memory(values, raw):
+            values = values.copy()
         return cls(values)
 
     def __len__(self) -> int:
@@ -50,6 +63,7 @@ class Vectors:
 
     @property
     def dim(self) -> int:
+        """How many numbers each vector has."""
         return int(self.values.shape[1])
 
     @cached_property
@@ -68,6 +82,15 @@ class Vectors:
             length = np.sqrt(np.einsum("ij,ij->i", block, block))[:, None]
             out[start : start + 65_536] = block / np.where(length == 0, 1, length)
         return Vectors(out)
+
+
+def _read(array: npt.ArrayLike) -> npt.NDArray:
+    """As numpy reads it; columns of a table that may lack a value, which it reads as objects, as floats."""
+    raw = np.asarray(array)
+    columns = getattr(array, "dtypes", ()) if raw.dtype.kind == "O" and raw.ndim == 2 else ()
+    if len(columns) and all(getattr(column, "kind", "O") in "fiub" for column in columns):
+        return np.asarray(array.to_numpy(dtype=np.float64, na_value=np.nan))  # type: ignore[union-attr]
+    return raw
 
 
 def _refuse_non_finite(values: Float32Array, raw: npt.NDArray, name: str) -> None:

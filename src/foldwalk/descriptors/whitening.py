@@ -21,12 +21,14 @@ import hashlib
 import json
 import os
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from foldwalk.core.errors import BadInput, BadParameter, MissingData, NotFitted
+from foldwalk.core.estimator import Estimator
+from foldwalk.core.principal import principal
 from foldwalk.core.types import Float32Array, Float64Array
 from foldwalk.core.vectors import Vectors
 from foldwalk.core.whole_files import written_whole
@@ -34,7 +36,7 @@ from foldwalk.core.whole_files import written_whole
 FORMAT = 1
 
 
-class Whitening:
+class Whitening(Estimator):
     """What the two kinds share. `dim` is how many dimensions are kept, all of them by default."""
 
     kind: ClassVar[str]
@@ -45,30 +47,37 @@ class Whitening:
             raise BadParameter(f"dim must be a whole number of at least 1, but it is {dim!r}.")
         if shrinkage is not None and not 0 <= shrinkage <= 1:
             raise BadParameter(f"shrinkage must be from 0 to 1, but it is {shrinkage!r}.")
-        self.dim = dim
-        self.shrinkage = self.default_shrinkage if shrinkage is None else shrinkage
+        self.dim, self.shrinkage = dim, shrinkage
         self._mean: Float32Array | None = None
         self._projection: Float32Array | None = None
 
     def transform(self, vectors: npt.ArrayLike) -> Float32Array:
         """The whitened vectors, l2-normalised."""
-        mean, projection = self._fitted()
-        x = Vectors.check(vectors, "vectors", len(mean)).unit().values
-        return Vectors(np.asarray((x - mean) @ projection, dtype=np.float32)).unit().values
+        x = Vectors.check(vectors, "vectors", len(self.mean)).unit().values
+        return Vectors(np.asarray((x - self.mean) @ self.projection, dtype=np.float32)).unit().values
 
     def output_dim(self, input_dim: int) -> int:
         """How many numbers a vector has afterwards; refuses vectors of another size than it was fitted on."""
-        mean, projection = self._fitted()
-        if len(mean) != input_dim:
+        if len(self.mean) != input_dim:
             raise BadInput(
-                f"the whitening was fitted on {len(mean)} dimensions, the vectors have {input_dim}."
+                f"the whitening was fitted on {len(self.mean)} dimensions, the vectors have {input_dim}."
             )
-        return int(projection.shape[1])
+        return int(self.projection.shape[1])
+
+    @property
+    def mean(self) -> Float32Array:
+        """m, the mean of the vectors it was fitted on."""
+        return _known(self._mean)
+
+    @property
+    def projection(self) -> Float32Array:
+        """The transpose of P: one column for each dimension that is kept."""
+        return _known(self._projection)
 
     @property
     def fingerprint(self) -> str:
         """Names what was fitted: two whitenings of one fingerprint do the same."""
-        return hashlib.sha256(b"".join(part.tobytes() for part in self._fitted())).hexdigest()[:16]
+        return hashlib.sha256(self.mean.tobytes() + self.projection.tobytes()).hexdigest()[:16]
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write it to a .npz file, whole or not at all."""
@@ -77,8 +86,8 @@ class Whitening:
             raise BadInput(f"{target}: a whitening is saved as .npz.")
         if not target.parent.is_dir():
             raise MissingData(f"{target.parent} is not a folder; create it first.")
-        mean, projection = self._fitted()
-        header = {"format": FORMAT, "kind": self.kind, "dim": self.dim, "shrinkage": self.shrinkage}
+        header = {"format": FORMAT, "kind": self.kind, "dim": self.dim, "shrinkage": self._shrinkage}
+        mean, projection = self.mean, self.projection
         with written_whole(target) as file:
             np.savez(file, header=np.array(json.dumps(header)), mean=mean, projection=projection)
         return target
@@ -94,19 +103,25 @@ class Whitening:
                 mean, projection = file["mean"], Vectors.check(file["projection"], "projection").values
             if (header["format"], header["kind"]) != (FORMAT, cls.kind) or mean.shape != projection.shape[:1]:
                 raise BadInput(f"it does not hold a {cls.kind} whitening of this version")
-            made = cls(header["dim"], header["shrinkage"])
-            made._mean = Vectors.check(mean[None], "mean").values[0]
-            made._projection = projection
+            mean = Vectors.check(mean[None], "mean").values[0]
+            made = cls(header["dim"], header["shrinkage"]).adopt(mean, projection)
         except Exception as error:  # broken bytes lead the readers to errors of any kind
             raise BadInput(
                 f"{source} is not a whitening saved by foldwalk: {str(error).rstrip('.')}."
             ) from None
         return made
 
-    def _fitted(self) -> tuple[Float32Array, Float32Array]:
-        if self._mean is None or self._projection is None:
-            raise NotFitted("the whitening has seen no vectors yet: call fit(vectors) first.")
-        return self._mean, self._projection
+    def adopt(self, mean: Float32Array, projection: Float32Array) -> Self:
+        """Take a mean and a projection that were fitted before."""
+        self._mean, self._projection = mean, projection
+        return self
+
+    def _fitted_dim(self) -> int | None:
+        return None if self._mean is None else len(self._mean)
+
+    @property
+    def _shrinkage(self) -> float:
+        return self.default_shrinkage if self.shrinkage is None else self.shrinkage
 
     def _check(self, vectors: npt.ArrayLike) -> Float64Array:
         x = Vectors.check(vectors, "vectors").unit().values.astype(np.float64)
@@ -123,12 +138,11 @@ class Whitening:
             raise BadInput("the vectors are all the same; there is nothing to whiten.")
         covariance = centred.T @ centred / len(centred)
         isotropic = np.trace(covariance) / d * np.eye(d)
-        return np.asarray((1 - self.shrinkage) * covariance + self.shrinkage * isotropic)
+        return np.asarray((1 - self._shrinkage) * covariance + self._shrinkage * isotropic)
 
     def _keep(self, mean: Float64Array, projection: Float64Array) -> Self:
-        self._mean = mean.astype(np.float32)
-        self._projection = np.ascontiguousarray(projection[:, : self.dim], dtype=np.float32)
-        return self
+        kept = np.ascontiguousarray(projection[:, : self.dim], dtype=np.float32)
+        return self.adopt(mean.astype(np.float32), kept)
 
 
 class PcaWhitening(Whitening):
@@ -137,11 +151,16 @@ class PcaWhitening(Whitening):
     kind = "pca"
     default_shrinkage = 0.98
 
-    def fit(self, vectors: npt.ArrayLike) -> Self:
+    def fit(self, vectors: npt.ArrayLike, y: Any = None) -> Self:  # noqa: ARG002
+        """Learn mean and axes from the vectors alone; `y` has a place because scikit-learn gives it one."""
         x = self._check(vectors)
         mean = x.mean(axis=0)
-        values, axes = _principal(self._covariance(x - mean))
+        values, axes = principal(self._covariance(x - mean))
         return self._keep(mean, axes * _inverse_root(values))
+
+    def fit_transform(self, vectors: npt.ArrayLike, y: Any = None) -> Float32Array:  # noqa: ARG002
+        """Fit, and whiten the same vectors."""
+        return self.fit(vectors).transform(vectors)
 
 
 class LearnedWhitening(Whitening):
@@ -159,16 +178,16 @@ class LearnedWhitening(Whitening):
         if rows.min() < 0 or rows.max() >= len(x):
             raise BadInput(f"pairs must name rows from 0 to {len(x) - 1}.")
         mean = x.mean(axis=0)
-        values, axes = _principal(self._covariance(x[rows[:, 0]] - x[rows[:, 1]]))
+        values, axes = principal(self._covariance(x[rows[:, 0]] - x[rows[:, 1]]))
         whitened = axes * _inverse_root(values)
-        _, rotation = _principal(np.cov((x - mean) @ whitened, rowvar=False).reshape(len(mean), len(mean)))
+        _, rotation = principal(np.cov((x - mean) @ whitened, rowvar=False).reshape(len(mean), len(mean)))
         return self._keep(mean, whitened @ rotation)
 
 
-def _principal(covariance: Float64Array) -> tuple[Float64Array, Float64Array]:
-    """Eigenvalues, the largest first, and their axes as columns."""
-    values, axes = np.linalg.eigh(covariance)
-    return np.maximum(values[::-1], 0), axes[:, ::-1]
+def _known(fitted: Float32Array | None) -> Float32Array:
+    if fitted is None:
+        raise NotFitted("the whitening has seen no vectors yet: call fit(vectors) first.")
+    return fitted
 
 
 def _inverse_root(values: Float64Array) -> Float64Array:

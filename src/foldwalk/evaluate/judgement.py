@@ -49,6 +49,7 @@ class Judgement:
     positives: IntArray
 
     def hits(self) -> Hits:
+        """The relevant items that were found, each with its rank among those that count."""
         query, column = np.nonzero(self.relevant)
         rank = column + 1
         if self.ignored.any():

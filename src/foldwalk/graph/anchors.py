@@ -15,13 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit, prange
 from scipy import sparse
-from sklearn.cluster import KMeans, MiniBatchKMeans
 
 from foldwalk.core.errors import BadInput
 from foldwalk.core.seeds import check_seed
 from foldwalk.core.types import Float32Array, Float64Array
 from foldwalk.core.vectors import Vectors
 from foldwalk.neighbors.exact import exact_search
+from foldwalk.walk.simplex import simplex_least_squares
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +41,8 @@ def anchor_graph(vectors: Vectors, anchors: int = 100, nearest: int = 3, seed: i
     """Choose anchors by k-means and express every item by its nearest ones."""
     if anchors < 1 or nearest < 1:
         raise BadInput(f"anchors ({anchors}) and nearest ({nearest}) must be at least 1.")
+    from sklearn.cluster import KMeans, MiniBatchKMeans  # takes its time: only when needed
+
     count = _count_distinct(vectors, anchors)
     algorithm = KMeans if len(vectors) <= 50_000 else MiniBatchKMeans
     means = algorithm(n_clusters=count, n_init=1, random_state=check_seed(seed)).fit(vectors.values)
@@ -85,31 +87,4 @@ def _solve_rows(x: Float32Array, anchors: Float32Array, ids: np.ndarray, weights
                     total += (anchors[ids[row, a], i] - x[row, i]) * (anchors[ids[row, b], i] - x[row, i])
                 gram[a, b] = total
                 gram[b, a] = total
-        weights[row] = _simplex_least_squares(gram)
-
-
-@njit()
-def _simplex_least_squares(gram: Float64Array) -> Float64Array:
-    """min z' G z over the simplex: weight moves between the anchors that disagree most, as far as it pays.
-
-    Unlike a gradient step, whose length the farthest anchor dictates, this is exact for near and far alike.
-    """
-    c = gram.shape[0]
-    nearest = int(np.argmin(np.diag(gram)))
-    z = np.zeros(c)
-    z[nearest] = 1.0
-    slope = gram[nearest].copy()
-    for _ in range(10_000):
-        to, source = int(np.argmin(slope)), nearest
-        for a in range(c):
-            if z[a] > 0.0 and (z[source] == 0.0 or slope[a] > slope[source]):
-                source = a
-        gain = slope[source] - slope[to]
-        if gain <= 1e-12 * gram[nearest, nearest]:
-            break
-        bend = gram[to, to] + gram[source, source] - 2.0 * gram[to, source]
-        moved = z[source] if gain >= bend * z[source] else gain / bend
-        z[to] += moved
-        z[source] -= moved
-        slope += moved * (gram[to] - gram[source])
-    return z
+        weights[row] = simplex_least_squares(gram)

@@ -13,9 +13,8 @@ from scipy import sparse
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import AnyArray, Float32Array, Float64Array, Int32Array, IntArray, Scalar
 from foldwalk.walk.csr import csr, parts
-from foldwalk.walk.rows import pack
-
-FEW = 64
+from foldwalk.walk.rows import CHUNKS, pack
+from foldwalk.walk.select import sort_few
 
 
 def reciprocal_sets(neighbors: Neighbors, k: int) -> sparse.csr_array:
@@ -25,20 +24,6 @@ def reciprocal_sets(neighbors: Neighbors, k: int) -> sparse.csr_array:
     sizes = np.zeros(len(neighbors), np.int64)
     _mutual(neighbors.ids, k, members, sizes)
     return pack(members, np.ones(members.shape, np.float32), sizes, len(neighbors))
-
-
-@njit()
-def _sort(values: Int32Array, begin: Scalar, end: Scalar) -> None:
-    """By insertion, much the quickest for a few."""
-    if end - begin > FEW:
-        values[begin:end].sort()
-        return
-    for place in range(begin + 1, end):
-        value = values[place]
-        while place > begin and values[place - 1] > value:
-            values[place] = values[place - 1]
-            place -= 1
-        values[place] = value
 
 
 @njit(cache=True, parallel=True)
@@ -55,7 +40,7 @@ def _mutual(ids: Int32Array, k: int, members: Int32Array, sizes: IntArray) -> No
                     members[row, size] = other
                     size += 1
                     break
-        _sort(members[row], 0, size)
+        sort_few(members[row], 0, size)
         sizes[row] = size
 
 
@@ -110,6 +95,36 @@ def expand_sets(sets: sparse.csr_array, halves: sparse.csr_array) -> sparse.csr_
     return csr(indptr, members, np.ones(len(members), np.float32), sets.shape[1])
 
 
+@njit()
+def expand_row(
+    members: Int32Array,
+    first: Scalar,
+    size: Scalar,
+    h_indptr: AnyArray,
+    h_members: AnyArray,
+    mark: AnyArray,
+    row: Scalar,
+) -> Scalar:
+    """R* of one row: add what joins the members from `first` to `size`; returns how many there are then.
+
+    `mark` is 2 row + 1 for the members, less than 2 row for others, and 2 row for those that are added.
+    """
+    end_of_set = size
+    for m in range(first, end_of_set):
+        begin, end = h_indptr[members[m]], h_indptr[members[m] + 1]
+        common = 0
+        for h in range(begin, end):
+            common += mark[h_members[h]] == 2 * row + 1
+        if 3 * common > 2 * (end - begin) and common < end - begin:
+            for h in range(begin, end):
+                other = h_members[h]
+                if mark[other] < 2 * row:
+                    mark[other] = 2 * row
+                    members[size] = other
+                    size += 1
+    return size
+
+
 @njit(cache=True, parallel=True)
 def _expand(
     s_indptr: AnyArray,
@@ -121,38 +136,22 @@ def _expand(
     out: Int32Array,
     write: bool,
 ) -> None:
-    chunks = 128
     count = s_indptr.shape[0] - 1
     items = h_indptr.shape[0]
-    for chunk in prange(chunks):
-        first, last = chunk * count // chunks, (chunk + 1) * count // chunks
+    for chunk in prange(CHUNKS):
+        first, last = chunk * count // CHUNKS, (chunk + 1) * count // CHUNKS
         if first == last:
             continue
-        # 2 row + 1 for members of the set, 2 row for what is in the union only
-        mark = np.full(items, -1, np.int64)
+        mark, members = np.full(items, -1, np.int64), np.empty(items, np.int32)
         for row in range(first, last):
-            begin_row, size = out_indptr[row], 0
-            for place in range(s_indptr[row], s_indptr[row + 1]):
-                member = s_members[place]
-                mark[member] = 2 * row + 1
-                if write:
-                    out[begin_row + size] = member
-                size += 1
-            for place in range(s_indptr[row], s_indptr[row + 1]):
-                member = s_members[place]
-                begin, end = h_indptr[member], h_indptr[member + 1]
-                common = 0
-                for h in range(begin, end):
-                    common += mark[h_members[h]] == 2 * row + 1
-                if 3 * common > 2 * (end - begin) and common < end - begin:
-                    for h in range(begin, end):
-                        other = h_members[h]
-                        if mark[other] < 2 * row:
-                            mark[other] = 2 * row
-                            if write:
-                                out[begin_row + size] = other
-                            size += 1
+            begin, size = s_indptr[row], s_indptr[row + 1] - s_indptr[row]
+            for m in range(size):
+                members[m] = s_members[begin + m]
+                mark[members[m]] = 2 * row + 1
+            size = expand_row(members, 0, size, h_indptr, h_members, mark, row)
             if write:
-                _sort(out, begin_row, begin_row + size)
+                begin = out_indptr[row]
+                out[begin : begin + size] = members[:size]
+                sort_few(out, begin, begin + size)
             else:
                 sizes[row] = size

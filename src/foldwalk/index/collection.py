@@ -61,6 +61,7 @@ class Index:
         return cls(Catalog.open(Path(path)), backbone)
 
     def close(self) -> None:
+        """Keep the graph as it is now and let go of the files."""
         self._view.keep_graph()
         self._catalog.close()
 
@@ -74,6 +75,7 @@ class Index:
 
     @property
     def path(self) -> Path:
+        """The folder it lives in."""
         return self._catalog.folder
 
     @property
@@ -83,6 +85,7 @@ class Index:
 
     @property
     def metric(self) -> str:
+        """How vectors are compared: "cosine" or "euclidean"."""
         return self._view.state.metric
 
     @property
@@ -120,10 +123,12 @@ class Index:
         return rows
 
     def vector(self, key: str) -> Float32Array:
+        """A copy of the vector of one item, as the metric sees it."""
         view = self._view
         return np.array(view.vectors[view.position(key)])
 
     def item(self, key: str) -> Item:
+        """What is kept about one item: its metadata and where it came from."""
         return self._catalog.item(key)
 
     def thumbnail(self, key: str) -> bytes | None:
@@ -219,6 +224,7 @@ class Index:
     # Look after it ----------------------------------------------------------------------------------------
 
     def info(self) -> Info:
+        """What is in it, how large it is, and how current its graph is."""
         return info.info(self._latest())
 
     def verify(self) -> Verification:

@@ -15,10 +15,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from foldwalk import __version__, rerank
-from foldwalk.core.errors import BadInput
+from foldwalk.core.errors import BadInput, TooFewNeighbors
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import AnyArray
 from foldwalk.core.vectors import Vectors
@@ -94,7 +92,7 @@ class FittedMethods:
                 return _adopt(method, view.prepared, neighbors, saved)
         fitted = _adopt(method, view.prepared, neighbors, None)
         if kept_on_disk:
-            state = fitted._state()
+            state = fitted.state()
             if state and save_arrays(self.folder / name, state):
                 self._forget_oldest()
         return fitted
@@ -114,18 +112,6 @@ def _adopt(
     method: Reranker, vectors: Vectors, neighbors: Neighbors, state: dict[str, AnyArray] | None
 ) -> Reranker:
     try:
-        method._adopt(vectors, len(vectors), neighbors, state)
-    except BadInput:  # it wants more neighbours than the index keeps, and finds them itself
-        method._adopt(vectors, len(vectors), None, state)
-    return method
-
-
-def rank_row(method: Reranker, row: int, top: int) -> tuple[AnyArray, AnyArray]:
-    """ids and scores of one row of `rank_self`: an item that is part of the graph, itself left out."""
-    rows = np.array([row])
-    top = min(top, len(method.vectors) - 1)
-    if top < 1:
-        return np.zeros(0, np.int64), np.zeros(0, np.float32)
-    own = Vectors(method.vectors.values[rows])
-    ranking = method._finish(method._walk_rows(rows, top), own, rows, top)
-    return ranking.ids[0], ranking.scores[0]
+        return method.adopt(vectors, neighbors=neighbors, state=state)
+    except TooFewNeighbors:  # more than the index keeps: the method finds them itself
+        return method.adopt(vectors, state=state)

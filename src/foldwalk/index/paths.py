@@ -3,6 +3,10 @@
 A chain is as strong as the product of its similarities, so the strongest is the shortest path when a step of
 similarity s has length -log s (Dijkstra 1959). The product rather than the weakest step: it prefers few and
 close steps, where many chains share one weakest step. A step may be taken in both directions.
+
+The search ends at its target, which scipy's `csgraph.dijkstra` cannot: among a million items of 48 neighbours
+each, a target three steps away takes 1.2 ms against .83 s, the farthest of all 1.3 s against .83 s
+(benchmarks/chain.py; scipy's figure leaves out taking the logarithms).
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from scipy import sparse
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray
 from foldwalk.graph import knn_affinity
+from foldwalk.walk.csr import parts
 
 NOT_REACHED, START = -2, -1
 
@@ -32,14 +37,7 @@ def strongest_chain(
 
     `similarities` are those of the query with the starts: the first step.
     """
-    before = _search(
-        joined.indptr.astype(np.int64),
-        joined.indices.astype(np.int32),
-        joined.data.astype(np.float32),
-        starts.astype(np.int64),
-        similarities.astype(np.float32),
-        target,
-    )
+    before = _search(*parts(joined), starts.astype(np.int64), similarities.astype(np.float32), target)
     if before[target] == NOT_REACHED:
         return []
     chain = [target]

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from foldwalk.core.errors import BadInput
+from foldwalk.core.ranking import check_top
 from foldwalk.core.types import AnyArray, BoolArray, IntArray
 from foldwalk.index.filters import allowed
-from foldwalk.index.fitted import rank_row
 from foldwalk.index.plain import plain_order, plain_place, similarities_to_all
 from foldwalk.index.query import Query, resolve
 from foldwalk.index.types import Hit, Results
@@ -39,8 +39,7 @@ def search(
     where: Mapping[str, Any],
     fold: bool | float,
 ) -> Results:
-    if isinstance(top, bool) or not isinstance(top, (int, np.integer)) or top < 1:
-        raise BadInput(f"top must be a whole number of at least 1, but it is {top!r}.")
+    top = check_top(top, len(view))
     threshold = _threshold(fold)
     clock = [time.perf_counter()]
     query = resolve(asked, view, backbone)
@@ -49,7 +48,7 @@ def search(
     clock.append(time.perf_counter())
     mask = allowed(view.metadata, where) if where else np.ones(len(view), bool)
     mask[list(query.own)] = False
-    found = _rank_until(fitted, query, mask, int(top), threshold)
+    found = _rank_until(fitted, query, mask, top, threshold)
     similarities = similarities_to_all(query.vector, view.vectors, view.state.metric == "cosine")
     hits = tuple(
         Hit(
@@ -72,8 +71,9 @@ def search(
 def rank(method: Reranker, query: Query, top: int) -> tuple[AnyArray, AnyArray]:
     """ids and scores; an item of the index is ranked as the part of the graph that it is."""
     if query.row is not None:
-        return rank_row(method, query.row, top)
-    ranking = method.rank(query.vector[None], top)
+        ranking = method.rank_rows([query.row], top)
+    else:
+        ranking = method.rank(query.vector[None], top)
     return ranking.ids[0], ranking.scores[0]
 
 

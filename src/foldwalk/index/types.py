@@ -103,6 +103,8 @@ class Skipped(AsDict):
 
 @dataclass(frozen=True)
 class AddReport(AsDict):
+    """What a call that adds has done; `skipped` are files that could not be read, and why."""
+
     added: int = 0
     replaced: int = 0
     unchanged: int = 0

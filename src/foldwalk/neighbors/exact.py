@@ -1,8 +1,8 @@
 """Exact nearest neighbours: one matrix product per block, then the k largest of each row.
 
 A block of queries times the gallery is one BLAS call, and the selection runs in parallel over its rows. Of
-the neighbours of a large set within itself each product is computed once (within.py); benchmarks/knn_graph.py
-shows it beside a flat FAISS index.
+the neighbours of a large set within itself each product is computed once (within.py);
+benchmarks/speed/knn_graph.py shows it beside a flat FAISS index.
 """
 
 from __future__ import annotations

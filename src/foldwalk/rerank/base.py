@@ -2,17 +2,22 @@
 
 A method provides three steps and inherits the rest:
 
-    _prepare()               look at `self.vectors` (and `self.neighbors(k)`) once
+    _prepare()               look at `self.vectors` (and `self.neighbors()`) once
     _walk_new(queries, top)  scores of the items reached from queries that were never seen
     _walk_rows(rows, top)    scores of the items reached from rows of `self.vectors`
 
 Transductive ranking is `_prepare` on gallery and queries together and `_walk_rows` of the queries' rows;
-`self.candidates` then says that only the first so many rows may be answered.
+`self.candidates` then says that only the first so many rows may be answered. Where queries change nothing for
+each other (`joins_graph = False`), it is `fit` and `rank`.
+
+An index or a store, which knows vectors and neighbours already, calls `can_take`, `adopt`, `state` and
+`rank_rows`; a method that hands its work to another calls `reached_from` and `reached_from_rows`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -20,34 +25,37 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from foldwalk.core.errors import BadInput, NotFitted
+from foldwalk.core.errors import BadInput, NotFitted, TooFewNeighbors
 from foldwalk.core.neighbors import Neighbors
-from foldwalk.core.ranking import Ranking
-from foldwalk.core.seeds import check_seed
+from foldwalk.core.ranking import Ranking, check_top
 from foldwalk.core.types import AnyArray, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.neighbors import Searcher, knn_graph, prepare
 from foldwalk.neighbors.exact import FARTHEST_UP_TO
 from foldwalk.rerank.order import Reached, complete, filled
-from foldwalk.rerank.params import Params
+from foldwalk.rerank.parameterized import Parameterized
+from foldwalk.rerank.params import parameters_of
 
 SAMPLE, FEW = 2_000, 256
 DENSE_UP_TO = 5_000
 
 
-class Reranker(ABC):
-    """Base of every method. `seed` drives whatever is random in it."""
+class Reranker(Parameterized, ABC):
+    """Base of every method. Parameters are given by name: `CAS(cluster_k=10, seed=1)`."""
 
-    name: ClassVar[str]
     family: ClassVar[str]
     paper: ClassVar[str]
     summary: ClassVar[str]
-    Parameters: ClassVar[type[Params]] = Params
-    params: Any
+    # Whether fitting trains a network.
+    needs_training: ClassVar[bool] = False
+    # Whether queries of `rerank` become part of the graph, where they may change each other's answers.
+    joins_graph: ClassVar[bool] = True
+    # Whether a new query's nearest items, and what was kept of each item that the walk meets, are all that an
+    # answer takes: neither the gallery's vectors nor the graph as a whole.
+    answers_from_rows: ClassVar[bool] = False
 
-    def __init__(self, params: Params | None = None, seed: int = 0) -> None:
-        self.params = params if params is not None else self.Parameters()
-        self.seed = check_seed(seed)
+    def __init__(self, *, seed: int = 0, **parameters: Any) -> None:
+        super().__init__(seed=seed, **parameters)
         self._vectors: Vectors | None = None
         self._neighbors: Neighbors | None = None
         self._given = False
@@ -56,37 +64,42 @@ class Reranker(ABC):
     # What a user calls ------------------------------------------------------------------------------------
 
     def fit(
-        self, gallery: npt.ArrayLike, neighbors: Neighbors | tuple[npt.ArrayLike, npt.ArrayLike] | None = None
+        self,
+        gallery: npt.ArrayLike,
+        y: Any = None,
+        *,
+        neighbors: Neighbors | tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
     ) -> Self:
-        """Learn the gallery, (n, d). `neighbors`, if known already, is (ids, similarities) without self."""
-        vectors = Vectors.check(gallery, "gallery")
-        known = neighbors
-        if known is not None and not isinstance(known, Neighbors):
-            known = Neighbors.check(known[0], known[1], len(vectors), self.params.metric)
-        if known is not None and len(known) != len(vectors):
-            raise BadInput(f"neighbors has {len(known)} rows, but the gallery has {len(vectors)} items.")
-        self._adopt(prepare(vectors, self.params.metric), len(vectors), known)
-        return self
+        """Learn the gallery, (n, d). `neighbors`, if known already, is (ids, similarities) without self.
+
+        `y` has a place because scikit-learn gives it one; it is not looked at.
+        """
+        if isinstance(y, Neighbors):
+            raise BadInput("neighbours are handed in by name: fit(gallery, neighbors=...).")
+        metric = self.params.metric
+        vectors = Vectors.check(gallery, "gallery", owned=metric == "euclidean")  # the cosine makes its own
+        if neighbors is not None and not isinstance(neighbors, Neighbors):
+            neighbors = Neighbors.check(*neighbors, len(vectors), metric)
+        return self.adopt(prepare(vectors, metric), neighbors=neighbors)
 
     def rank(self, queries: npt.ArrayLike, top: int = 100) -> Ranking:
         """Rank the fitted gallery for queries that were never seen before."""
         vectors = prepare(Vectors.check(queries, "queries", self.vectors.dim), self.params.metric)
-        top = self._check_top(top, self.candidates)
+        top = check_top(top, self.candidates)
         threads = numba.get_num_threads()
         # One query gives a second thread nothing to do, and waking it costs as much as a kernel.
         numba.set_num_threads(1 if len(vectors) == 1 else threads)
         try:
-            return self._finish(self._walk_new(vectors, top), vectors, None, top)
+            reached = self.reached_from(vectors, top)
+            return self._filled(
+                reached, None, top, lambda some: self.search(Vectors(vectors.values[some]), top)
+            )
         finally:
             numba.set_num_threads(threads)
 
     def rank_self(self, top: int = 100) -> Ranking:
         """Rank the gallery for each of its own items, the item itself left out."""
-        rows = np.arange(len(self.vectors))
-        top = self._check_top(top, len(rows) - 1)
-        if top == 0:
-            return Ranking(np.zeros((1, 0), np.int64), np.zeros((1, 0), np.float32))
-        return self._finish(self._walk_rows(rows, top), self.vectors, rows, top)
+        return self.rank_rows(np.arange(self.candidates), top)
 
     def rerank(self, queries: npt.ArrayLike, gallery: npt.ArrayLike, top: int = 100) -> Ranking:
         """Rank the gallery for queries that join its graph (transductive, as in the papers).
@@ -95,13 +108,93 @@ class Reranker(ABC):
         """
         items = Vectors.check(gallery, "gallery")
         asked = Vectors.check(queries, "queries", items.dim)
-        joined = self._unfitted()
+        fresh, metric = self._unfitted(), self.params.metric
+        if not self.joins_graph:
+            return fresh.adopt(prepare(items, metric)).rank(asked.values, top)
         everyone = Vectors(np.concatenate([items.values, asked.values]))
-        joined._adopt(prepare(everyone, self.params.metric), len(items), None)
-        rows = np.arange(len(items), len(items) + len(asked))
-        top = self._check_top(top, len(items))
-        own = Vectors(joined.vectors.values[rows])
-        return joined._finish(joined._walk_rows(rows, top), own, None, top)
+        fresh.adopt(prepare(everyone, metric), candidates=len(items))
+        return fresh.rank_rows(np.arange(len(items), len(everyone)), top)
+
+    # What an index, a store or another method calls -------------------------------------------------------
+
+    def adopt(
+        self,
+        vectors: Vectors,
+        *,
+        candidates: int | None = None,
+        neighbors: Neighbors | None = None,
+        state: dict[str, AnyArray] | None = None,
+    ) -> Self:
+        """Take over a gallery as the metric sees it, without a copy; the first `candidates` may be answered.
+
+        With its `neighbors` nothing is searched, and with the `state` of a method that was fitted to the same
+        gallery nothing is computed again.
+        """
+        if neighbors is not None and neighbors.metric != self.params.metric:
+            raise BadInput(
+                f"neighbors are by {neighbors.metric}, but {self.name} was created with "
+                f"metric={self.params.metric!r}."
+            )
+        if neighbors is not None and len(neighbors) != len(vectors):
+            raise BadInput(f"neighbors has {len(neighbors)} rows, but the gallery has {len(vectors)} items.")
+        if getattr(self.params, "dense", False) and len(vectors) > DENSE_UP_TO:
+            raise BadInput(
+                f"{self.name}: dense=True holds n x n numbers and is refused above {DENSE_UP_TO} items, "
+                f"but there are {len(vectors)}: leave it out."
+            )
+        self._vectors = vectors
+        self._neighbors, self._given = neighbors, neighbors is not None
+        self.candidates = len(vectors) if candidates is None else candidates
+        for cached in ("everyone", "sample", "few"):
+            self.__dict__.pop(cached, None)
+        gallery = Vectors(vectors.values[: self.candidates])
+        self.searcher = Searcher(gallery, self.params.metric, self.params.search, self.seed)
+        try:
+            if state:
+                self._restore(state)
+            else:
+                self._prepare()
+        except BaseException:
+            self._vectors = None  # half-fitted is not fitted
+            raise
+        return self
+
+    def state(self) -> dict[str, AnyArray]:
+        """What fitting computed, for `adopt`; empty where computing it again is as quick."""
+        _ = self.vectors  # refuses where there is none
+        return self._state()
+
+    @property
+    def known_neighbors(self) -> Neighbors | None:
+        """The neighbours of all items, handed in or found; None as long as there was no need of them."""
+        return self._neighbors
+
+    def can_take(self, neighbors: Neighbors, n: int) -> bool:
+        """Whether these are neighbours of n items by this metric, and enough for these parameters."""
+        enough = neighbors.k >= min(self._wanted(n), n - 1)
+        return enough and neighbors.metric == self.params.metric and len(neighbors) == n
+
+    def rank_rows(self, rows: npt.ArrayLike, top: int = 100) -> Ranking:
+        """Rank for some rows of the adopted vectors: items, themselves left out, or queries behind them."""
+        asked, n = np.asarray(rows), len(self.vectors)
+        if asked.ndim != 1 or asked.dtype.kind not in "iu" or not len(asked):
+            raise BadInput(f"rows must be a list of whole numbers, but it is {rows!r}.")
+        if asked.min() < 0 or asked.max() >= n:
+            raise BadInput(f"rows must be from 0 to {n - 1}.")
+        asked = asked.astype(np.int64, copy=False)
+        top = check_top(top, self.candidates - bool(asked.min() < self.candidates))
+        if top == 0:
+            return Ranking(np.zeros((len(asked), 0), np.int64), np.zeros((len(asked), 0), np.float32))
+        reached = self.reached_from_rows(asked, top)
+        return self._filled(reached, asked, top, lambda some: self.search_rows(asked[some], top))
+
+    def reached_from(self, queries: Vectors, top: int) -> Reached:
+        """What the walk reaches from new queries, as the metric sees them: `rank` without the rest."""
+        return self._walk_new(queries, top)
+
+    def reached_from_rows(self, rows: IntArray, top: int) -> Reached:
+        """What the walk reaches from rows of the adopted vectors: `rank_rows` without the rest."""
+        return self._walk_rows(rows, top)
 
     # What a method provides -------------------------------------------------------------------------------
 
@@ -114,12 +207,17 @@ class Reranker(ABC):
     @abstractmethod
     def _walk_rows(self, rows: IntArray, top: int) -> Reached: ...
 
+    def _wanted(self, n: int, /) -> int:  # noqa: ARG002
+        """How many neighbours of each of n items `_prepare` asks for; by default its largest size."""
+        sizes = (getattr(self.params, p.name) for p in parameters_of(self.Parameters) if p.neighborhood)
+        return int(max(sizes, default=0))
+
     def _unfitted(self) -> Self:
         """A method like this one that has seen no gallery."""
-        return type(self)(self.params, self.seed)
+        return type(self)(**self.get_params())
 
     def _state(self) -> dict[str, AnyArray]:
-        """What `_prepare` computed and `save` should keep; without it, loading prepares again."""
+        """What `_prepare` computed and is worth keeping; without it, loading prepares again."""
         return {}
 
     def _restore(self, state: dict[str, AnyArray]) -> None:
@@ -135,24 +233,31 @@ class Reranker(ABC):
             raise NotFitted(f"{self.name} has no gallery yet: call fit(gallery) first.")
         return self._vectors
 
-    def neighbors(self, k: int) -> Neighbors:
-        """The k nearest others of every fitted item; fewer when there are fewer others."""
-        k = min(k, len(self.vectors) - 1)
+    def neighbors(self, k: int | None = None) -> Neighbors:
+        """The k nearest others of every fitted item, by default as many as wanted; fewer in a small set."""
+        n = len(self.vectors)
+        k = min(self._wanted(n) if k is None else k, n - 1)
         if k < 1:
-            empty = np.zeros((len(self.vectors), 0))
+            empty = np.zeros((n, 0))
             return Neighbors(empty.astype(np.int32), empty.astype(np.float32), self.params.metric)
         if self._neighbors is None or self._neighbors.k < k:
             if self._given and self._neighbors is not None:
-                raise BadInput(
+                raise TooFewNeighbors(
                     f"neighbors has {self._neighbors.k} per item, but {self.name} needs {k}: "
                     f"hand in more, or ask for smaller neighbourhoods."
                 )
             self._neighbors = knn_graph(self.vectors, k, self.params.metric, seed=self.seed)
         return self._neighbors.first(k)
 
-    def limit(self, name: str) -> int:
+    def as_many_as_given(self, k: int) -> int:
+        """k, or the number of neighbours that were handed in where it is less."""
+        return min(k, self._neighbors.k) if self._given and self._neighbors is not None else k
+
+    def limit(self, name: str, n: int | None = None) -> int:
         """The parameter `name`, which says how much is kept of each item; everything with `dense=True`."""
-        return len(self.vectors) if self.params.dense else int(getattr(self.params, name))
+        if self.params.dense:
+            return len(self.vectors) if n is None else n
+        return int(getattr(self.params, name))
 
     def search(self, queries: Vectors, k: int, own: IntArray | None = None) -> Neighbors:
         """The k nearest candidates of each query by plain similarity, without `own`."""
@@ -186,52 +291,18 @@ class Reranker(ABC):
 
     # ------------------------------------------------------------------------------------------------------
 
-    def _adopt(
-        self,
-        vectors: Vectors,
-        candidates: int,
-        neighbors: Neighbors | None,
-        state: dict[str, AnyArray] | None = None,
-    ) -> None:
-        """Take vectors as the metric sees them, of which the first `candidates` may be answered."""
-        if neighbors is not None and neighbors.metric != self.params.metric:
-            raise BadInput(
-                f"neighbors are by {neighbors.metric}, but {self.name} was created with "
-                f"metric={self.params.metric!r}."
-            )
-        if getattr(self.params, "dense", False) and len(vectors) > DENSE_UP_TO:
-            raise BadInput(
-                f"{self.name}: dense=True holds n x n numbers and is refused above {DENSE_UP_TO} items, "
-                f"but there are {len(vectors)}: leave it out."
-            )
-        self._vectors = vectors
-        self._neighbors, self._given = neighbors, neighbors is not None
-        self.candidates = candidates
-        for cached in ("everyone", "sample", "few"):
-            self.__dict__.pop(cached, None)
-        gallery = Vectors(self.vectors.values[:candidates])
-        self.searcher = Searcher(gallery, self.params.metric, self.params.search, self.seed)
-        if state is None:
-            self._prepare()
-        else:
-            self._restore(state)
-
-    def _check_top(self, top: int, most: int) -> int:
-        if isinstance(top, bool) or not isinstance(top, (int, np.integer)) or top < 1:
-            raise BadInput(f"top must be a whole number of at least 1, but it is {top!r}.")
-        return min(int(top), most)
-
-    def _finish(self, reached: Reached, queries: Vectors, own: IntArray | None, top: int) -> Ranking:
+    def _filled(
+        self, reached: Reached, own: IntArray | None, top: int, plain_of: Callable[[IntArray], Neighbors]
+    ) -> Ranking:
         """Reached items first; where they do not fill a row, the rest follows by plain similarity."""
 
-        def plain_of(rows: IntArray) -> Neighbors:
-            left_out = None if own is None else own[rows]
-            return complete(
-                self.search(Vectors(queries.values[rows]), top, left_out), left_out, self.candidates
-            )
+        def rest_of(some: IntArray) -> Neighbors:
+            return complete(plain_of(some), None if own is None else own[some], self.candidates)
 
-        return Ranking(*filled(reached, top, plain_of))
+        return Ranking(*filled(reached, top, rest_of))
 
-    def __repr__(self) -> str:
-        chosen = ", ".join(f"{k}={v!r}" for k, v in self.params.model_dump(exclude_defaults=True).items())
-        return f"<{self.name}({chosen})>"
+    def _fitted_dim(self) -> int | None:
+        return None if self._vectors is None else self._vectors.dim
+
+    def __sklearn_clone__(self) -> Self:
+        return self._unfitted()

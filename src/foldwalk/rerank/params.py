@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from typing import Any, Literal, Self, get_args, get_origin
 
@@ -10,6 +9,7 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from foldwalk.core.errors import BadParameter
+from foldwalk.core.estimator import check_names
 
 
 class Params(BaseModel):
@@ -27,13 +27,7 @@ class Params(BaseModel):
     @classmethod
     def make(cls, method: str, values: dict[str, Any]) -> Self:
         """The parameters, or one sentence naming the one that is wrong."""
-        for name in values:
-            if name not in cls.model_fields:
-                near = difflib.get_close_matches(name, cls.model_fields, n=3)
-                known = (
-                    f"did you mean {' or '.join(near)}?" if near else f"it has {', '.join(cls.model_fields)}."
-                )
-                raise BadParameter(f"{method} has no parameter {name!r}; {known}")
+        check_names(method, values, cls.model_fields)
         try:
             return cls(**values)
         except ValidationError as error:

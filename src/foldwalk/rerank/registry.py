@@ -24,6 +24,17 @@ class MethodCard:
     summary: str
     paper: str
     parameters: tuple[Parameter, ...]
+    needs_training: bool
+    joins_graph: bool
+    answers_from_rows: bool
+
+    def facts(self) -> dict[str, bool]:
+        """What holds for it or does not, in words."""
+        return {
+            "Needs training": self.needs_training,
+            "Queries join the graph": self.joins_graph,
+            "Answers from stored rows": self.answers_from_rows,
+        }
 
 
 def register(method: Method) -> Method:
@@ -47,11 +58,17 @@ def describe(name: str) -> MethodCard:
     """A method's card: family, paper, parameters with defaults and ranges."""
     method = method_class(name)
     return MethodCard(
-        method.name, method.family, method.summary, method.paper, parameters_of(method.Parameters)
+        method.name,
+        method.family,
+        method.summary,
+        method.paper,
+        parameters_of(method.Parameters),
+        method.needs_training,
+        method.joins_graph,
+        method.answers_from_rows,
     )
 
 
 def create(name: str, *, seed: int = 0, **parameters: Any) -> Reranker:
     """A method with these parameters; raises ValueError naming the parameter that is out of range."""
-    method = method_class(name)
-    return method(method.Parameters.make(name, parameters), seed)
+    return method_class(name)(seed=seed, **parameters)

@@ -34,13 +34,13 @@ def save(method: Reranker, path: str | os.PathLike[str]) -> Path:
         "seed": method.seed,
     }
     arrays: dict[str, Any] = {"header": np.array(json.dumps(header)), "vectors": method.vectors.values}
-    known = method._neighbors
+    known = method.known_neighbors
     if known is not None:
         arrays["neighbor_ids"], arrays["neighbor_similarities"] = known.ids, known.similarities
         if known.least is not None:
             arrays["neighbor_least"] = known.least
         arrays["neighbor_origin"] = np.array(json.dumps({"recall": known.recall, "how": known.how}))
-    arrays |= {f"state_{name}": array for name, array in method._state().items()}
+    arrays |= {f"state_{name}": array for name, array in method.state().items()}
     with written_whole(target) as file:
         np.savez(file, **arrays)
     return target
@@ -68,7 +68,7 @@ def load(path: str | os.PathLike[str]) -> Reranker:
                 checked, recall=origin["recall"], how=origin["how"], least=arrays.get("neighbor_least")
             )
         state = {name.removeprefix("state_"): a for name, a in arrays.items() if name.startswith("state_")}
-        method._adopt(vectors, len(vectors), neighbors, state or None)
+        method.adopt(vectors, neighbors=neighbors, state=state)
     except (BadInput, MissingData):
         raise
     except Exception as error:  # broken bytes lead the readers to errors of any kind

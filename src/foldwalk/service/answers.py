@@ -64,6 +64,7 @@ class OfferedMethod(Answer):
     family: str
     summary: str
     paper: str
+    needs_training: bool
     parameters: list[Parameter]
 
 

@@ -20,7 +20,7 @@ class Menu:
 
     def __init__(self, default: str, names: tuple[str, ...] = ()) -> None:
         cards = {name: rerank.describe(name) for name in (names or rerank.names())}
-        untrained = [name for name, card in cards.items() if card.family != "learned"]
+        untrained = [name for name, card in cards.items() if not card.needs_training]
         chosen = dict.fromkeys([*(names or untrained), default])
         self.cards = {name: _card(name) for name in chosen}
 

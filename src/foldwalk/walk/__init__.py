@@ -5,18 +5,17 @@ itself in several forms, it could be mixed up by processes that compile at the s
 """
 
 from foldwalk.walk.conjugate import columns_per_block, solve_dense, solve_diffusion
-from foldwalk.walk.eigen import largest_eigenpairs
 from foldwalk.walk.numbered import NumberedSystem
 from foldwalk.walk.overlap import InvertedList, multiply
+from foldwalk.walk.products import multiply_capped, power_series
 from foldwalk.walk.push import push_diffusion
-from foldwalk.walk.rows import multiply_capped, power_series, scale_rows, top_of_sparse_rows
+from foldwalk.walk.rowwise import scale_rows, sum_of_largest, top_of_sparse_rows, values_at
 from foldwalk.walk.select import top_of_dense_rows
 
 __all__ = [
     "InvertedList",
     "NumberedSystem",
     "columns_per_block",
-    "largest_eigenpairs",
     "multiply",
     "multiply_capped",
     "power_series",
@@ -24,6 +23,8 @@ __all__ = [
     "scale_rows",
     "solve_dense",
     "solve_diffusion",
+    "sum_of_largest",
     "top_of_dense_rows",
     "top_of_sparse_rows",
+    "values_at",
 ]

@@ -7,6 +7,9 @@ from scipy import sparse
 
 from foldwalk.core.types import Float32Array, Int32Array, IntArray
 
+# indptr, indices and data of a CSR matrix, as kernels take them.
+Parts = tuple[IntArray, Int32Array, Float32Array]
+
 
 def csr(indptr: IntArray, indices: Int32Array, data: Float32Array, columns: int) -> sparse.csr_array:
     """A CSR matrix of these arrays, which are not copied.
@@ -18,7 +21,7 @@ def csr(indptr: IntArray, indices: Int32Array, data: Float32Array, columns: int)
     return sparse.csr_array((data, indices, indptr), shape=(len(indptr) - 1, columns))
 
 
-def parts(matrix: sparse.csr_array) -> tuple[IntArray, Int32Array, Float32Array]:
+def parts(matrix: sparse.csr_array) -> Parts:
     """indptr (int64), indices (int32) and data (float32) of a CSR matrix."""
     return (
         matrix.indptr.astype(np.int64, copy=False),

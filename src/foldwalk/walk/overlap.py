@@ -13,6 +13,7 @@ one minus the last: a column held by one row alone adds a_j / 2 to it, which is 
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -20,8 +21,8 @@ from numba import njit, prange
 from scipy import sparse
 
 from foldwalk.core.errors import BadInput
-from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray, Scalar
-from foldwalk.walk.csr import csr, parts
+from foldwalk.core.types import Float32Array, Int32Array, IntArray, Scalar
+from foldwalk.walk.csr import Parts, csr, parts
 from foldwalk.walk.rows import CHUNKS
 
 Measure = Literal["product", "minimum", "jensen_shannon"]
@@ -55,78 +56,63 @@ def binary_entropy(share: Scalar, table: Float32Array) -> Scalar:
 
 
 @njit()
+def common_bits(a: Scalar, b: Scalar, table: Float32Array) -> Scalar:
+    """What a column held by two rows takes off their Jensen-Shannon divergence; a stored zero nothing."""
+    if a <= 0 or b <= 0:
+        return np.float32(0)
+    return np.float32(0.5) * (a + b) * binary_entropy(a / (a + b), table)
+
+
+@njit()
 def _combine(a: Scalar, b: Scalar, code: Scalar, table: Float32Array) -> Scalar:
     if code == 0:
         return a * b
     if code == 1:
         return min(a, b)
-    if a <= 0 or b <= 0:  # a stored zero
-        return np.float32(0)
-    return np.float32(0.5) * (a + b) * binary_entropy(a / (a + b), table)
+    return common_bits(a, b, table)
 
 
 @njit(cache=True, parallel=True)
-def _count(
-    q_indptr: AnyArray,
-    q_indices: AnyArray,
-    l_indptr: AnyArray,
-    l_items: AnyArray,
-    items: int,
-    sizes: IntArray,
-) -> None:
-    n = q_indptr.shape[0] - 1
-    for chunk in prange(CHUNKS):
-        first, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
-        if first == last:
-            continue
-        stamp = np.full(items, -1, np.int32)
-        for row in range(first, last):
-            found = 0
-            for edge in range(q_indptr[row], q_indptr[row + 1]):
-                column = q_indices[edge]
-                for place in range(l_indptr[column], l_indptr[column + 1]):
-                    if stamp[l_items[place]] != row:
-                        stamp[l_items[place]] = row
-                        found += 1
-            sizes[row] = found
-
-
-@njit(cache=True, parallel=True)
-def _accumulate(
-    q_indptr: AnyArray,
-    q_indices: AnyArray,
-    q_data: AnyArray,
-    l_indptr: AnyArray,
-    l_items: AnyArray,
-    l_data: AnyArray,
+def _overlap(
+    queries: Parts,
+    holders: Parts,
     items: int,
     code: int,
     table: Float32Array,
-    out_indptr: IntArray,
-    out_ids: Int32Array,
-    out_values: Float32Array,
+    ends: IntArray,
+    out_ids: Int32Array | None,
+    out_values: Float32Array | None,
 ) -> None:
-    n = q_indptr.shape[0] - 1
+    """List and sum, for each row, the items that share a column with it; without an output, count them.
+
+    `ends` says where the entries of each row begin, and afterwards where they end.
+    """
+    q_indptr, q_indices, q_data = queries
+    l_indptr, l_items, l_data = holders
+    n = ends.shape[0]
     for chunk in prange(CHUNKS):
         first, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
         if first == last:
             continue
-        stamp = np.full(items, -1, np.int32)
-        sums = np.zeros(items, np.float32)
+        stamp, sums = np.full(items, -1, np.int32), np.zeros(items, np.float32)
         for row in range(first, last):
-            end = out_indptr[row]
+            begin = end = ends[row]
             for edge in range(q_indptr[row], q_indptr[row + 1]):
                 column, value = q_indices[edge], q_data[edge]
                 for place in range(l_indptr[column], l_indptr[column + 1]):
                     item = l_items[place]
                     if stamp[item] != row:
                         stamp[item] = row
-                        sums[item] = 0
-                        out_ids[end] = item
+                        if out_ids is not None:
+                            sums[item] = 0
+                            out_ids[end] = item
                         end += 1
-                    sums[item] += _combine(value, l_data[place], code, table)
-            for place in range(out_indptr[row], end):
-                out_values[place] = sums[out_ids[place]]
+                    if out_ids is not None:
+                        sums[item] += _combine(value, l_data[place], code, table)
+            ends[row] = end
+            if out_ids is not None and out_values is not None:
+                for place in range(begin, end):
+                    out_values[place] = sums[out_ids[place]]
 
 
 def multiply(left: sparse.csr_array, right: sparse.csr_array) -> sparse.csr_array:
@@ -134,16 +120,13 @@ def multiply(left: sparse.csr_array, right: sparse.csr_array) -> sparse.csr_arra
     return _combined(left, parts(right), right.shape[1], _CODES["product"])
 
 
-def _combined(
-    left: sparse.csr_array, right: tuple[AnyArray, AnyArray, AnyArray], columns: int, code: int
-) -> sparse.csr_array:
-    count, left_parts = left.shape[0], parts(left)
-    sizes = np.zeros(count, np.int64)
-    _count(*left_parts[:2], *right[:2], columns, sizes)
-    indptr = np.zeros(count + 1, np.int64)
-    np.cumsum(sizes, out=indptr[1:])
+def _combined(left: sparse.csr_array, right: Parts, columns: int, code: int) -> sparse.csr_array:
+    kernel = partial(_overlap, parts(left), right, columns, code, ENTROPY)
+    indptr = np.zeros(left.shape[0] + 1, np.int64)
+    kernel(indptr[1:], None, None)
+    np.cumsum(indptr, out=indptr)
     ids, values = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.float32)
-    _accumulate(*left_parts, *right, columns, code, ENTROPY, indptr, ids, values)
+    kernel(indptr[:-1].copy(), ids, values)
     return csr(indptr, ids, values, columns)
 
 

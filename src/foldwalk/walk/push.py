@@ -12,28 +12,25 @@ from numba import njit, prange
 from scipy import sparse
 
 from foldwalk.core.errors import BadInput
-from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray, Scalar
-from foldwalk.walk.csr import parts
-from foldwalk.walk.rows import CHUNKS, keep_largest, pack
+from foldwalk.core.types import Float32Array, Int32Array, IntArray, Scalar
+from foldwalk.walk.csr import Parts, parts
+from foldwalk.walk.rows import CHUNKS, keep_largest, rows_of
 
 
 @njit(cache=True, parallel=True)
 def _push(
-    indptr: AnyArray,
-    indices: AnyArray,
-    data: AnyArray,
-    start_indptr: AnyArray,
-    start_indices: AnyArray,
-    start_data: AnyArray,
+    starts: Parts,
+    matrix: Parts,
     alpha: Scalar,
     threshold: Scalar,
     columns: int,
-    cap: int,
     out_ids: Int32Array,
     out_values: Float32Array,
     sizes: IntArray,
 ) -> None:
-    n = start_indptr.shape[0] - 1
+    indptr, indices, data = matrix
+    start_indptr, start_indices, start_data = starts
+    n, cap = out_ids.shape
     for chunk in prange(CHUNKS):
         first, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
         if first == last:
@@ -94,14 +91,5 @@ def push_diffusion(
     """starts (I - alpha S)^-1 for S >= 0, row by row, to a residual of `threshold` at every item."""
     if not threshold > 0:
         raise BadInput(f"threshold must be above 0, or the pushing never ends, but it is {threshold}.")
-    n, columns = starts.shape
-    cap = min(cap, columns)
-    ids = np.empty((n, cap), np.int32)
-    values = np.empty((n, cap), np.float32)
-    sizes = np.zeros(n, np.int64)
-    _push(
-        *parts(matrix),
-        *parts(starts),
-        np.float32(alpha), np.float32(threshold), columns, cap, ids, values, sizes,
-    )  # fmt: skip
-    return pack(ids, values, sizes, columns)
+    numbers = np.float32(alpha), np.float32(threshold)
+    return rows_of(_push, starts, starts.shape[1], cap, parts(matrix), *numbers)

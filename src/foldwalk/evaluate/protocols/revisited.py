@@ -52,11 +52,13 @@ class Revisited(Protocol):
         }
 
     def judge(self, ranking: Ranking, setting: str = "medium") -> Judgement:
+        """Which of the ranked items are relevant, and which are ignored, by the rules of one setting."""
         if setting not in self._settings:
             raise UnknownName(f'there is no setting "{setting}"; choose easy, medium or hard.')
         return self._settings[setting].judge(ranking)
 
     def per_query(self, ranking: Ranking) -> dict[str, Float64Array]:
+        """Each figure of each setting, one value a query."""
         return {
             f"{key}_{setting}": values
             for setting, protocol in self._settings.items()

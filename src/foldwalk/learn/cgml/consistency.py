@@ -69,6 +69,7 @@ class GraphConsistencyLoss(ModuleWithRecords):  # type: ignore[misc]
         self.add_to_recordable_attributes(list_of_names=["weight"], is_stat=False)
 
     def forward(self, embeddings: Tensor, labels: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        """Eq. 4: the base loss plus `weight` times the term; further arguments go to the base loss."""
         base, consistency = self.terms(embeddings, labels, *args, **kwargs)
         self.base_loss, self.consistency = float(base.detach()), float(consistency.detach())
         return base + self.weight * consistency

@@ -1,4 +1,4 @@
-"""Batches of two class-aligned halves: the two sub-graphs that should agree."""
+"""Batches of two class-aligned halves: the two sub-graphs that should agree, X' and X'' of eq. 2."""
 
 from __future__ import annotations
 

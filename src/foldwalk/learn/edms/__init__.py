@@ -1,6 +1,8 @@
 """Ensemble deep manifold similarity learning with hard proxies (EDMS).
 
-The ensemble itself, which trains, is in foldwalk.learn.edms.ensemble.
+N. Aziere and S. Todorovic, "Ensemble deep manifold similarity learning using hard proxies", CVPR 2019. The
+numbers of equations, sections and tables in this folder are those of this paper. The ensemble itself, which
+trains, is in foldwalk.learn.edms.ensemble.
 """
 
 from foldwalk.learn.edms.losses import BatchManifoldLoss, ManifoldProxyLoss, ProxyNPairLoss

@@ -134,6 +134,7 @@ class MetaClassEnsemble:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> MetaClassEnsemble:
+        """Read what `save` wrote; nothing is unpickled."""
         source = Path(path)
         if not source.is_file():
             raise MissingData(f"{source} does not exist.")

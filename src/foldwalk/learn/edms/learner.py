@@ -1,4 +1,4 @@
-"""One learner of an ensemble: its meta-classes, its head on features, its loss."""
+"""One learner of an ensemble: its meta-classes, its head on features, its loss; values of section 8."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The proxy losses of EDMS as losses of pytorch-metric-learning; labels are meta-classes.
+"""The proxy losses (sections 4.1 and 6) as losses of pytorch-metric-learning; labels are meta-classes.
 
     proxy N-pair (eq. 4)   log(1 + sum_{j != k} exp(scale (x p_j - x p_k) + m))
     intrinsic (eq. 11)     the same with the manifold similarities f_nj of picture n and proxy j
@@ -25,7 +25,7 @@ from foldwalk.learn.npair import BatchNPairLoss, one_plus_sum
 Kind = Literal["contextual", "intrinsic"]
 MARGIN = 5e-4
 # The best MAP@R, or within 0.2 points of it, on held-out training classes of CUB, and the best on those of
-# Omniglot: docs/metric-learning.md.
+# Omniglot: docs/metric-learning-results.md.
 PROXY_SCALE = 16.0
 MANIFOLD_SCALE = {"contextual": 1000.0, "intrinsic": 400.0}
 

@@ -2,9 +2,11 @@
 
     F = (1 - alpha)(I - alpha S)^-1,    S = D^-1/2 A D^-1/2, the diagonal of A zero                 (eq. 9)
 
-alpha is the weight of walking, 1 - alpha that of the restart. Only the columns asked for are computed, by one
-linear solve. variant="paper": A = max(x y, 0); dot products below zero would make degrees negative.
-variant="author": A = exp(max(x y, 0) / .05), which tells near from far more sharply.
+alpha is the weight of walking, 1 - alpha that of the restart. The paper sets the diagonal to zero after
+normalising (above eq. 9); here it is zero before, so that degrees do not count a point itself. Only the
+columns asked for are computed, by one linear solve. variant="paper": A = max(x y, 0); dot products below zero
+would make degrees negative. variant="author": A = exp(max(x y, 0) / .05), which tells near from far more
+sharply.
 """
 
 from __future__ import annotations

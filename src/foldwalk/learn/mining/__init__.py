@@ -1,4 +1,8 @@
-"""Mining on Manifolds: training examples from a collection without labels."""
+"""Mining on Manifolds: training examples from a collection without labels.
+
+A. Iscen, G. Tolias, Y. Avrithis and O. Chum, "Mining on Manifolds: metric learning without labels", CVPR
+2018. The numbers of equations, sections and tables in this folder are those of this paper.
+"""
 
 from foldwalk.learn.mining.miner import ManifoldMiner, MinerParams
 from foldwalk.learn.mining.pools import Pools

@@ -1,11 +1,11 @@
-"""What the paper compares its pools with.
+"""What the paper compares its pools with (table 1, table 2 and section 5.1).
 
 Non-neighbours (Hadsell, Chopra and LeCun 2006): negatives are random items beyond the k nearest.
 
 Cyclic match (Li et al., "Unsupervised visual representation learning by graph-based consistent constraints",
 ECCV 2016): two items match if the directed k-NN graph has a cycle of limited length through both.
 
-Oracles (section 5.1 of the paper): pools by labels, which say what better pools could bring.
+Oracles (section 5.1): pools by labels, which say what better pools could bring.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Training examples without labels: where Euclidean and manifold similarity disagree.
 
-A. Iscen, G. Tolias, Y. Avrithis and O. Chum, "Mining on Manifolds: metric learning without
-labels", CVPR 2018.
+A. Iscen, G. Tolias, Y. Avrithis and O. Chum, "Mining on Manifolds: metric learning without labels", CVPR
+2018, section 3.3.
 
     P+(r) = NN^m(r) minus NN^e(r)    far apart, yet on one manifold: should come closer          (eq. 5)
     P-(r) = NN^e(r) minus NN^m(r)    close, yet on different manifolds: should go apart          (eq. 6)
@@ -119,6 +119,7 @@ class ManifoldMiner:
 
     @property
     def pools(self) -> Pools:
+        """The pools of positives and negatives that `fit` has mined."""
         if self._pools is None:
             raise NotFitted("the miner has no pools yet: call fit(features) first.")
         return self._pools

@@ -5,7 +5,7 @@
 
 Any loss that takes pairs or triplets works, also inside CrossBatchMemory. `TupleContrastiveLoss` is eq. 7,
 `TupleTripletLoss` eq. 8, which PML has as TripletMarginLoss with LpDistance(power=2). `PoolWeightReducer`
-multiplies what belongs to an anchor and a positive by their weight +W.
+multiplies what belongs to an anchor and a positive by their weight +W (section 3.4, table 1).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pools of training examples: for each anchor its positives and negatives, the most telling first."""
+"""Pools of training examples (eq. 5 and 6): each anchor's positives and negatives, the most telling first."""
 
 from __future__ import annotations
 

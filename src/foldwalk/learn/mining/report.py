@@ -1,4 +1,4 @@
-"""What a person needs to judge pools by: sizes, hardness, and with labels how pure they are."""
+"""What a person needs to judge pools by: sizes, hardness, and with labels how pure they are (section 5.1)."""
 
 from __future__ import annotations
 

@@ -173,6 +173,7 @@ class Trainer:
         return evaluate_embedding(self.embed(self.test[0]), self.test[1], self.settings.clustering)
 
     def save_checkpoint(self, path: Path) -> None:
+        """Keep everything that is needed to go on exactly from here."""
         state = {
             "format": FORMAT,
             "epoch": self.epoch,

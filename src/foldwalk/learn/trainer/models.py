@@ -102,14 +102,14 @@ def make_head(
     if spec.dim > spec.seen:
         raise BadParameter(f"whitening gives at most {spec.seen} dimensions, but {spec.dim} were asked for.")
     seen = head.look(torch.from_numpy(np.asarray(features, dtype=np.float32))).numpy()
-    mean, projection = PcaWhitening(spec.dim, shrinkage).fit(seen)._fitted()
+    whitening = PcaWhitening(spec.dim, shrinkage).fit(seen)
     linear = head.layers[-1]
     assert isinstance(linear, nn.Linear)
     # Columns of a common size: otherwise the rate would mean another thing for every data set.
-    projection = projection / np.linalg.norm(projection, axis=0).mean()
+    projection = whitening.projection / np.linalg.norm(whitening.projection, axis=0).mean()
     with torch.no_grad():
         linear.weight.copy_(torch.from_numpy(np.ascontiguousarray(projection.T)))
-        linear.bias.copy_(torch.from_numpy(-(mean @ projection)))
+        linear.bias.copy_(torch.from_numpy(-(whitening.mean @ projection)))
     return head
 
 

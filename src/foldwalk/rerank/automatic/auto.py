@@ -31,6 +31,7 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
+from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import AnyArray, Float64Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.graph import mutuality
@@ -72,28 +73,46 @@ class Auto(Reranker):
     summary = "chooses a method and its neighbourhood sizes for the gallery, without labels, and says why"
     Parameters = AutoParams
 
+    def can_take(self, neighbors: Neighbors, n: int) -> bool:
+        """Whether they are enough for the method that they themselves choose."""
+        if not super().can_take(neighbors, n):
+            return False
+        known = neighbors.first(min(self._looked_at, neighbors.k))
+        return self._create(self._choice(known)).can_take(known, n)
+
+    def _wanted(self, _: int) -> int:
+        """Any number is enough for a choice; what the chosen method needs is another matter."""
+        return 0
+
+    @property
+    def _looked_at(self) -> int:
+        return int(max(WIDEST, self.params.largest))
+
     def _prepare(self) -> None:
         self._choose(None)
 
     def _choose(self, state: dict[str, AnyArray] | None) -> None:
-        wanted = max(WIDEST, self.params.largest)
-        if self._given and self._neighbors is not None:
-            wanted = min(wanted, self._neighbors.k)
-        known = self.neighbors(wanted)
-        curve = mutuality(known.first(min(self.params.largest, known.k)))
-        self.choice = choose(curve, self.params.tolerance)
+        known = self.neighbors(self.as_many_as_given(self._looked_at))
+        self.choice = self._choice(known)
+        self.chosen = self._create(self.choice).adopt(
+            self.vectors, candidates=self.candidates, neighbors=known if known.k else None, state=state
+        )
+
+    def _choice(self, known: Neighbors) -> Choice:
+        return choose(mutuality(known.first(min(self.params.largest, known.k))), self.params.tolerance)
+
+    def _create(self, choice: Choice) -> Reranker:
         common = {name: getattr(self.params, name) for name in Params.model_fields}
-        self.chosen = create(self.choice.method, seed=self.seed, **self.choice.parameters, **common)
-        self.chosen._adopt(self.vectors, self.candidates, known if known.k else None, state)
+        return create(choice.method, seed=self.seed, **choice.parameters, **common)
 
     def _walk_new(self, queries: Vectors, top: int) -> Reached:
-        return self.chosen._walk_new(queries, top)
+        return self.chosen.reached_from(queries, top)
 
     def _walk_rows(self, rows: IntArray, top: int) -> Reached:
-        return self.chosen._walk_rows(rows, top)
+        return self.chosen.reached_from_rows(rows, top)
 
     def _state(self) -> dict[str, AnyArray]:
-        return self.chosen._state()
+        return self.chosen.state()
 
     def _restore(self, state: dict[str, AnyArray]) -> None:
         self._choose(state)

@@ -10,9 +10,10 @@ their lists (k places, the item itself first), and the tree of q has two levels 
     W = A^T A + B^T B + A^T B                          every pair of a tree's nodes, over all trees
     W <- W (1 + column sums)^-1,   V = W W^T,   V <- V (1 + column sums)^-1                   diffusion
 
-k = 20, p = .7 and 400 places are the values of the authors' program, whose asymmetric A^T B we keep. An
-item's own overlap is 1 - p^k. V is not formed: column sums of W and V follow from those of A and B, and
-rows of W are compared through an inverted list.
+In the authors' program these are step `computeRankCorrelation` (A), step `computeIncTree` (B and W), steps
+`normalizeWProb` and `computeWDiffusion` (V). k = 20, p = .7 and 400 places are its values, and its asymmetric
+A^T B we keep. An item's own overlap is 1 - p^k. V is not formed: column sums of W and V follow from those of
+A and B, and rows of W are compared through an inverted list.
 
 Rows of W keep their `keep` largest entries; `dense=True` keeps all, for at most 5,000 items. With 256
 entries the first fifty were the same to .997 and mAP within .06 on the synthetic sets of 1,000 and 2,000
@@ -67,10 +68,14 @@ class BFSTree(Reranker):
     paper = "Pedronette et al., A BFS-tree of ranking references, Pattern Recognition 2021"
     summary = "neighbours and their neighbours, weighed by how their rank lists overlap, vouch for each other"
     Parameters = BFSTreeParams
+    answers_from_rows = True
+
+    def _wanted(self, _: int) -> int:
+        return int(max(self.params.depth, self.params.k) - 1)
 
     def _prepare(self) -> None:
         k, n = self.params.k, len(self.vectors)
-        given = self.neighbors(max(self.params.depth, k) - 1)
+        given = self.neighbors()
         # All rows are kept by places, which differ from the items' own numbers in a large gallery.
         self.numbering = Numbering.of(given)
         self.nearest = self.numbering.neighbors(given)

@@ -1,8 +1,9 @@
 """Contextual dissimilarity: distances are scaled until every item has equally near neighbours.
 
 H. Jegou, H. Harzallah and C. Schmid, "A contextual dissimilarity measure for accurate and efficient image
-search", CVPR 2007. Items in dense regions are in everybody's list, items in sparse ones in nobody's. With
-r(i) the mean dissimilarity of i to its k nearest and r~ the geometric mean of all r(i), each round updates
+search", CVPR 2007 (in brief: section 2.1 of the GRAD-Net paper). Items in dense regions are in everybody's
+list, items in sparse ones in nobody's. With r(i) the mean dissimilarity of i to its k nearest and r~ the
+geometric mean of all r(i), each round updates
 
     delta(i) <- delta(i) (r~ / r(i))^alpha,       D(i, j) = d(i, j) delta(i) delta(j),
 
@@ -60,9 +61,12 @@ class CDM(Reranker):
     summary = "distances scaled so that all items have equally near neighbours"
     Parameters = CDMParams
 
+    def _wanted(self, n: int) -> int:
+        pool = self.limit("pool", n) if self.params.rounds > 1 else 0
+        return int(max(pool, self.params.k))
+
     def _prepare(self) -> None:
-        pool = self.limit("pool") if self.params.rounds > 1 else 0
-        self.delta = self._scales(self.neighbors(max(pool, self.params.k)))
+        self.delta = self._scales(self.neighbors())
 
     def _walk_new(self, queries: Vectors, top: int) -> Reached:
         return self._nearest(queries, None, top)

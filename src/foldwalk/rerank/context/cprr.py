@@ -8,8 +8,9 @@ lists that name an item (its reverse neighbours, itself left out):
 
     M(x, y) = sum over q of P_q(x) P_q(y)  +  sum over r of P'_x(r) P'_y(r),     P' = P without the diagonal,
 
-that is M = P^T P + P' P'^T. Lists are sorted by M, and it is all done once more: `rounds`, in all. k = 20,
-400 places and two rounds are the values of the authors' program.
+that is M = P^T P (step `execCartProd` of the authors' program) + P' P'^T (step `execReverseCartProd`). Lists
+are sorted by M, and it is all done once more: `rounds`, in all. k = 20, 400 places and two rounds are the
+values of the program.
 
 As in the program, only the `depth` nearest of an item by plain similarity are answered. Ties go to the more
 similar item, theirs to the one that stood before the other; the first fifty are the same to .998 on the
@@ -58,9 +59,12 @@ class CPRR(Reranker):
     summary = "pairs that stand together at the head of many rank lists are alike"
     Parameters = CPRRParams
 
+    def _wanted(self, _: int) -> int:
+        return int(max(self.params.depth, self.params.k) - 1)
+
     def _prepare(self) -> None:
         k, n = self.params.k, len(self.vectors)
-        self.nearest = self.neighbors(max(self.params.depth, k) - 1)
+        self.nearest = self.neighbors()
         self.weights = np.arange(k - 1, 0, -1, dtype=np.float32)
         lists = normalise_ranks(self.nearest.ids, "sum").first(k - 1)
         self.lists, self.heads = [lists], [lists.rows(self.weights, n)]

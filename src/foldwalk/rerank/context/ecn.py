@@ -2,10 +2,10 @@
 
 M. S. Sarfraz, A. Schumann, A. Eberle and R. Stiefelhagen, "A pose-sensitive embedding for person
 re-identification with expanded cross neighborhood re-ranking", CVPR 2018. Two items are compared by their
-rank lists, cut to k:
+rank lists, cut to k, which the authors' program calls `rankdist`:
 
     R_i(j)    max(0, k - place of j among the nearest of i), the item itself at place 0
-    s(i, j)   sum over b of R_i(b) R_j(b)
+    s(i, j)   sum over b of R_i(b) R_j(b)                                                      (eq. 4)
 
 The expanded neighbours M(p) are the t nearest of p and the q nearest of each of those, |M| = t + t q, and
 the similarity is crossed, from the surroundings of each to the other:
@@ -18,8 +18,8 @@ item and its q nearest, T its t nearest, and |M| = T N 1,
     first sum    T N R R'  / |M(p)|        second sum    R (T N R)'  =  R R' N' T'  / |M(g)|,
 
 of which only the rows of the queries are ever computed, factor by factor: an inverted list each of R, N and T
-is all that is kept. Nothing is cut off, the form is exact. The paper gives plain distances as the other
-choice of s; rank lists are what the authors report.
+is all that is kept. Nothing is cut off, the form is exact. The other choice of s, plain distances
+(`origdist`), is left out: rank lists are what the authors report.
 
 An unseen query has a list and expanded neighbours of its own but no place in anybody else's.
 """
@@ -53,12 +53,16 @@ class ECNParams(Params):
 class ECN(Reranker):
     name = "ecn"
     family = "context"
-    paper = "Sarfraz et al., Person re-identification with expanded cross neighborhood re-ranking, CVPR 2018"
+    paper = "Sarfraz et al., A pose-sensitive embedding ... expanded cross neighborhood re-ranking, CVPR 2018"
     summary = "items are alike when the surroundings of each have rank lists like the other's"
     Parameters = ECNParams
+    answers_from_rows = True
+
+    def _wanted(self, _: int) -> int:
+        return self._width
 
     def _prepare(self) -> None:
-        n, nearest = len(self.vectors), self.neighbors(self._width)
+        n, nearest = len(self.vectors), self.neighbors()
         itself = sparse.eye_array(n, format="csr", dtype=np.float32)
         self.lists = sparse.csr_array(self._rank_lists(nearest) + self.params.k * itself)
         self.near = sparse.csr_array(_choice(nearest, self.params.q, n) + itself)

@@ -1,9 +1,9 @@
 """Explore-exploit graph traversal: items are answered in the order in which a walk on the graph meets them.
 
 C. Chang, G. Yu, C. Liu and M. Volkovs, "Explore-exploit graph traversal for image retrieval", CVPR 2019
-(algorithm 1). Nothing is learned; it stands with the methods it is compared with. A queue holds the items
-seen so far, each under its best similarity to anything visited. From the query on, two steps take turns
-until `p` items are answered or the queue is empty:
+(algorithm 1; in brief: section 2 of the CAS paper). Nothing is learned. A queue holds the items seen so far,
+each under its best similarity to anything visited. From the query on, two steps take turns until `p` items
+are answered or the queue is empty:
 
     explore   offer the k nearest of every item visited since the last explore step to the queue
     exploit   answer the best of the queue, and go on while the next one has a similarity above t
@@ -55,9 +55,10 @@ class EGT(Reranker):
     paper = "Chang et al., Explore-exploit graph traversal for image retrieval, CVPR 2019"
     summary = "items in the order in which a walk over the best edges meets them"
     Parameters = EGTParams
+    answers_from_rows = True
 
     def _prepare(self) -> None:
-        self.graph = self.neighbors(self.params.k)
+        self.graph = self.neighbors()
         self.threshold = np.float32(self.params.t)
         if self.params.relative:
             strangers = np.float32(self._mean_similarity())

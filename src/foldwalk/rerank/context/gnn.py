@@ -1,17 +1,18 @@
 """Re-ranking as a graph network without weights: neighbourhood rows spread over the nearest items, twice.
 
-X. Zhang, M. Jiang, Z. Zheng, X. Tan, E. Ding and Y. Yang, "Understanding image retrieval re-ranking: a
-graph neural network perspective", 2020. Each item starts as the row that marks its k1 nearest, itself
-counted, and every layer makes rows symmetric, adds up those of the k2 nearest, itself counted, and scales
-to length one:
+X. Zhang, M. Jiang, Z. Zheng, X. Tan, E. Ding and Y. Yang, "Understanding image retrieval re-ranking: a graph
+neural network perspective", arXiv 2012.07620, 2020 (section 2 of the CAS paper calls it ConAff). Each item
+starts as the row that marks its k1 nearest, itself counted, and every layer makes rows symmetric, adds up
+those of the k2 nearest, itself counted, and scales to length one:
 
-    A_i(j) = 1 where j is among the k1 nearest of i
+    A_i(j) = 1 where j is among the k1 nearest of i                            (step `build_adjacency_matrix`)
     A <- A + A^T
     h_i <- h_i + sum over j of the k2 nearest of  max(s_ij, 0)^alpha h_j,   h_i / |h_i|
+                                                                               (step `gnn_propagate`)
 
-two layers, rows of A as the first h, alpha = 2; the score is the dot product of two final rows. An item is
-its own nearest with s = 1, so its own row counts twice, as in the authors' program. Their values for
-Market-1501 are k1 = 26 and k2 = 7.
+two layers, rows of A as the first h, alpha = 2; the score is the dot product of two final rows. Steps are
+named as in the authors' program. An item is its own nearest with s = 1, so its own row counts twice, as
+there. Their values for Market-1501 are k1 = 26 and k2 = 7.
 
 Rows grow with every layer, so each keeps its `keep` largest entries; `dense=True` keeps them all, for at
 most 5,000 items. With 256 entries the first fifty were the same to .999 and mAP within .03 on the synthetic
@@ -58,10 +59,14 @@ class GNN(Reranker):
     paper = "Zhang et al., Understanding image retrieval re-ranking: a graph neural network perspective, 2020"
     summary = "rows of neighbours spread over the nearest items in two layers, then are compared"
     Parameters = GNNParams
+    answers_from_rows = True
+
+    def _wanted(self, _: int) -> int:
+        return self._width
 
     def _prepare(self) -> None:
         n = len(self.vectors)
-        neighbors = self._numbered(self.neighbors(self._width))
+        neighbors = self._numbered(self.neighbors())
         marks = sparse.csr_array(self._marks(neighbors) + sparse.eye_array(n, dtype=np.float32))
         self.first = sparse.csr_array(marks + marks.T)
         spread = self._layer(neighbors, self.first, self.first)
@@ -89,7 +94,7 @@ class GNN(Reranker):
         parts = unflatten(state)
         self.numbering = Numbering(parts["order"])
         self.first, self.second, self.final = parts["first"], parts["second"], parts["final"]
-        self._look_up(self.numbering.neighbors(self.neighbors(self._width)))
+        self._look_up(self.numbering.neighbors(self.neighbors()))
 
     def _numbered(self, neighbors: Neighbors) -> Neighbors:
         """All rows are kept by places, which differ from the items' own numbers in a large gallery."""

@@ -54,8 +54,11 @@ class KReciprocal(Reranker):
     summary = "items are alike when their sets of mutual neighbours are alike"
     Parameters = KReciprocalParams
 
+    def _wanted(self, _: int) -> int:
+        return int(max(self.params.k1, self.params.k2 - 1))
+
     def _prepare(self) -> None:
-        given = self.neighbors(max(self.params.k1, self.params.k2 - 1))
+        given = self.neighbors()
         self.scale = row_maximum(self.few, self.vectors, given)
         # All rows are kept by places, which differ from the items' own numbers in a large gallery.
         self.numbering = Numbering.of(given)

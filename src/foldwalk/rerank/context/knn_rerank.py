@@ -1,9 +1,9 @@
 """k-NN re-ranking: an item is good when it stands high in the lists of the query and of its nearest items.
 
-X. Shen, Z. Lin, J. Brandt, S. Avidan and Y. Wu, "Object retrieval and localization with
-spatially-constrained similarity measure and k-NN re-ranking", CVPR 2012. With N_1 ... N_k the nearest items
-of query q and R(x, d) the place of item d in the list of x, counted from one, an item first in its own
-list:
+X. Shen, Z. Lin, J. Brandt, S. Avidan and Y. Wu, "Object retrieval and localization with spatially-constrained
+similarity measure and k-NN re-ranking", CVPR 2012: its second part (in brief: section 2 of the CAS paper).
+With N_1 ... N_k the nearest items of query q and R(x, d) the place of item d in the list of x, counted from
+one, an item first in its own list:
 
     S(q, d) = w_0 / R(q, d) + sum over i of w_i / R(N_i, d),   w_0 = 1,  w_i = 1 / (i + 1),
 
@@ -21,14 +21,12 @@ A query is in nobody's list, so `rerank` equals `fit` and `rank`.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from numba import njit, prange
 from pydantic import Field
 from scipy import sparse
 
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.progress import task
-from foldwalk.core.ranking import Ranking
 from foldwalk.core.types import Float32Array, Int32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.graph import as_rows
@@ -36,7 +34,7 @@ from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params, neighborhood, uncut
 from foldwalk.rerank.registry import register
-from foldwalk.walk.rows import CHUNKS, pack
+from foldwalk.walk.rows import CHUNKS, pack, room
 
 BLOCK = 1024
 
@@ -52,26 +50,26 @@ class KNNRerankParams(Params):
 class KNNRerank(Reranker):
     name = "knn_rerank"
     family = "context"
-    paper = "Shen et al., Object retrieval with k-NN re-ranking, CVPR 2012"
+    paper = "Shen et al., Object retrieval and localization with ... k-NN re-ranking, CVPR 2012"
     summary = "adds up places in the lists of the query and of its nearest items"
     Parameters = KNNRerankParams
+    joins_graph = False
+    answers_from_rows = True
+
+    def _wanted(self, n: int) -> int:
+        return self._depth(n) - 1
 
     def _prepare(self) -> None:
-        self.lists = self.neighbors(self._depth - 1)
+        self.lists = self.neighbors()
 
     def _walk_new(self, queries: Vectors, top: int) -> Reached:
-        return self._vote(self.search(queries, self._depth), None, top)
+        return self._vote(self.search(queries, self._depth()), None, top)
 
     def _walk_rows(self, rows: IntArray, top: int) -> Reached:
-        return self._vote(self.search_rows(rows, self._depth), rows, top)
+        return self._vote(self.search_rows(rows, self._depth()), rows, top)
 
-    def rerank(self, queries: npt.ArrayLike, gallery: npt.ArrayLike, top: int = 100) -> Ranking:
-        """The query joins no list: the same as `fit(gallery)` and `rank(queries)`."""
-        return type(self)(self.params, self.seed).fit(gallery).rank(queries, top)
-
-    @property
-    def _depth(self) -> int:
-        return int(max(self.limit("depth"), self.params.k))
+    def _depth(self, n: int | None = None) -> int:
+        return int(max(self.limit("depth", n), self.params.k))
 
     def _inverse_places(self, found: Neighbors, first: int) -> sparse.csr_array:
         """1 / R for lists whose first neighbour has this place."""
@@ -98,10 +96,9 @@ class KNNRerank(Reranker):
     def _votes(self, nearest: Int32Array) -> sparse.csr_array:
         """sum over i of w_i / R(N_i, d)."""
         n, most = len(self.vectors), nearest.shape[1] * (self.lists.k + 1)
-        ids = np.empty((len(nearest), min(most, n)), np.int32)
-        values, sizes = np.empty(ids.shape, np.float32), np.zeros(len(ids), np.int64)
-        _add_lists(self.lists.ids, nearest, n, ids, values, sizes)
-        return pack(ids, values, sizes, n)
+        written = room(len(nearest), min(most, n))
+        _add_lists(self.lists.ids, nearest, n, *written)
+        return pack(*written, n)
 
 
 @njit(cache=True, parallel=True)

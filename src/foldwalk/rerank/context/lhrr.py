@@ -1,14 +1,15 @@
 """Log-based hypergraph of ranking references: every item spans a hyperedge of neighbours of neighbours.
 
 D. C. G. Pedronette, L. P. Valem, J. Almeida and R. da S. Torres, "Multimedia retrieval through unsupervised
-hypergraph-based manifold ranking", IEEE TIP 2019. Lists are put in an order of ranks given both ways
-(`ranked_lists.py`, "sum"). Then, with the item itself at place 1 of its list, for the first k:
+hypergraph-based manifold ranking", IEEE TIP 2019, which has five steps, sections A to E. Lists are put in an
+order of ranks given both ways (A, `ranked_lists.py`, "sum"). Then, with the item itself at place 1 of its
+list, for the first k:
 
-    W_i(j) = 1 - log_k(place of j for i)                            weight of a place
-    H = I + W W                                                     hyperedges, one a row
-    w(e) = sum of the k largest of H_e                              confidence of a hyperedge
-    C = H^T diag(w) H                                               Cartesian product of hyperedges
-    F(i, j) = (1 + C(i, j)) (H H^T)(i, j) (H H)(j, i)               similarity of hyperedges, both ways
+    W_i(j) = 1 - log_k(place of j for i)                            weight of a place                      (B)
+    H = I + W W                                                     hyperedges, one a row                  (B)
+    w(e) = sum of the k largest of H_e                              confidence of a hyperedge              (B)
+    C = H^T diag(w) H                                               Cartesian product of hyperedges        (D)
+    F(i, j) = (1 + C(i, j)) (H H^T)(i, j) (H H)(j, i)               similarity of hyperedges, both ways (C, E)
 
 Lists are sorted by F, and it is all done once more: `rounds`, in all. k = 18 and two rounds are the values
 of the authors' program. The 1 and the last factor are the program's. The score is log(1 + F), which is in
@@ -47,8 +48,9 @@ from foldwalk.rerank.context.shared.ranked_lists import (
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params, neighborhood
 from foldwalk.rerank.registry import register
-from foldwalk.walk.csr import parts
-from foldwalk.walk.rows import CHUNKS, keep_largest, pack, scatter
+from foldwalk.walk import sum_of_largest
+from foldwalk.walk.csr import Parts, parts
+from foldwalk.walk.rows import CHUNKS, add_rows, keep_largest, pack, room
 
 BLOCK = 4096
 
@@ -84,13 +86,16 @@ class Incidence:
 class LHRR(Reranker):
     name = "lhrr"
     family = "context"
-    paper = "Pedronette et al., Multimedia retrieval through hypergraph-based manifold ranking, TIP 2019"
+    paper = "Pedronette et al., Multimedia retrieval through ... hypergraph-based manifold ranking, TIP 2019"
     summary = "items are alike when the hyperedges spanned by their neighbours' lists are alike"
     Parameters = LHRRParams
 
+    def _wanted(self, _: int) -> int:
+        return int(max(self.params.depth, self.params.k) - 1)
+
     def _prepare(self) -> None:
         k = self.params.k
-        given = self.neighbors(max(self.params.depth, k) - 1)
+        given = self.neighbors()
         # Lists and hyperedges are kept by places, not the items' own numbers in a large gallery.
         self.numbering = Numbering.of(given)
         self.nearest, order = self.numbering.neighbors(given), self.numbering.order
@@ -131,7 +136,7 @@ class LHRR(Reranker):
         itself = sparse.eye_array(n, format="csr", dtype=np.float32)
         weights = sparse.csr_array(lists.rows(self.place_weights, n) + itself)
         edges = sparse.csr_array(weights @ weights + itself)
-        confidence = _sum_of_largest(*parts(edges), self.params.k)
+        confidence = sum_of_largest(edges, self.params.k)
         return Hypergraph(lists, weights, edges, sparse.csr_array(edges.T), confidence)
 
     def _rows(self, graph: Hypergraph, rows: AnyArray) -> Incidence:
@@ -148,7 +153,7 @@ class LHRR(Reranker):
         itself = (2 + own.multiply(by).sum(axis=1)).astype(np.float32)
         edges = sparse.csr_array(own + own @ graph.weights)
         whole = sparse.hstack([edges, itself[:, None]], format="csr")
-        confidence = _sum_of_largest(*parts(whole), self.params.k)
+        confidence = sum_of_largest(whole, self.params.k)
         members = sparse.csr_array(by + by @ graph.weights.T)
         return Incidence(edges, members, confidence, itself)
 
@@ -167,15 +172,13 @@ class LHRR(Reranker):
         weighed = sparse.csr_array(
             (members.data * confidence[members.indices], members.indices, members.indptr)
         )
-        count, columns = edges.shape[0], graph.edges.shape[1]
-        cap = min(cap, columns)
-        ids, values = np.empty((count, cap), np.int32), np.empty((count, cap), np.float32)
-        sizes = np.zeros(count, np.int64)
+        columns = graph.edges.shape[1]
+        written = room(edges.shape[0], min(cap, columns))
         _multiply_similarities(
             parts(weighed), parts(edges), parts(members), parts(all_edges), parts(all_members),
-            columns, cap, ids, values, sizes,
+            columns, *written,
         )  # fmt: skip
-        return pack(ids, values, sizes, columns)
+        return pack(*written, columns)
 
     def _sorted(
         self, scores: sparse.csr_array, before: RankedLists, queries: Vectors, own: IntArray | None
@@ -191,39 +194,28 @@ class LHRR(Reranker):
         )
 
 
-@njit(cache=True, parallel=True)
-def _sum_of_largest(indptr: IntArray, _indices: Int32Array, data: Float32Array, k: int) -> AnyArray:
-    sums = np.empty(indptr.shape[0] - 1, np.float32)
-    for row in prange(indptr.shape[0] - 1):
-        sums[row] = np.sort(data[indptr[row] : indptr[row + 1]])[::-1][:k].sum()
-    return sums
-
-
 @njit()
-def _row_times(left: Scalar, row: Scalar, right: Scalar, sums: Float32Array, touched: Int32Array) -> Scalar:
+def _row_times(left: Parts, row: Scalar, right: Parts, sums: Float32Array, touched: Int32Array) -> Scalar:
     """sums += one row of left times right; returns how many columns were touched."""
-    count = 0
-    for entry in range(left[0][row], left[0][row + 1]):
-        begin, end = right[0][left[1][entry]], right[0][left[1][entry] + 1]
-        count = scatter(right[1], right[2], begin, end, left[2][entry], sums, touched, count)
-    return count
+    indptr, indices, data = left
+    one = np.float32(1)
+    return add_rows(indices, data, indptr[row], indptr[row + 1], one, right, sums, touched, 0)
 
 
 @njit(cache=True, parallel=True)
 def _multiply_similarities(
-    weighed: Scalar,
-    edges: Scalar,
-    members: Scalar,
-    all_edges: Scalar,
-    all_members: Scalar,
+    weighed: Parts,
+    edges: Parts,
+    members: Parts,
+    all_edges: Parts,
+    all_members: Parts,
     columns: int,
-    cap: int,
     out_ids: Int32Array,
     out_values: Float32Array,
     sizes: IntArray,
 ) -> None:
     """log(1 + (1 + C) (H H^T) (H H)^T), row by row, over the columns that both similarities reach."""
-    n = edges[0].shape[0] - 1
+    n, cap = out_ids.shape
     for chunk in prange(CHUNKS):
         first, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
         if first == last:

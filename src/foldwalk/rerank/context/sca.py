@@ -5,7 +5,7 @@ squared Euclidean distance over the largest in its row:
 
     F_i(j)   exp(-d(i, j)) on the k1 nearest, itself counted, scaled to sum one     (activation)
     F_i      sum of F over the k2 nearest, itself counted           (local consistency enhancement)
-    score    m / (2 k2 - m),   m = sum min(F_i, F_j)                (generalised Jaccard similarity)
+    score    m / (2 k2 - m),   m = sum min(F_i, F_j)                (generalised Jaccard, section III.C)
 
 There is no test of reciprocity and no part of the plain distance in the score. k1 = 4 and k2 = 2 are the
 published values; they reach few items, and the rest follows by plain similarity. Rows are compared through
@@ -46,8 +46,11 @@ class SCA(Reranker):
     summary = "items are alike when the nearest items they activate are alike"
     Parameters = SCAParams
 
+    def _wanted(self, _: int) -> int:
+        return self._width
+
     def _prepare(self) -> None:
-        neighbors = self.neighbors(self._width)
+        neighbors = self.neighbors()
         self.activation = self._activate(neighbors, self.vectors, np.arange(len(self.vectors)))
         self.enhanced = self._enhance(self.activation, neighbors)
         self.lists = InvertedList(self.enhanced[: self.candidates])

@@ -1,10 +1,13 @@
 """DFS: diffusion on a mutual nearest-neighbour graph of the gallery, started at the query's neighbours.
 
 A. Iscen, G. Tolias, Y. Avrithis, T. Furon and O. Chum, "Efficient diffusion on region manifolds", CVPR 2017.
-Affinity max(cosine, 0)^gamma between mutual neighbours, zero diagonal, S = D^-1/2 W D^-1/2; the query stands
-outside the graph (section 4.2) and starts the walk at its k_query nearest items with the same affinity:
+Affinity max(cosine, 0)^gamma between mutual neighbours (eq. 5 and 6), zero diagonal, S = D^-1/2 W D^-1/2; the
+query stands outside the graph and starts the walk at its k_query nearest items with the same affinity (step
+`ymake` of the authors' program):
 
-    (I - alpha S) f = y,   y_i = s(q, i)^gamma,   by at most 20 steps of conjugate gradients.
+    (I - alpha S) f = y,   y_i = s(q, i)^gamma,   by at most 20 steps of conjugate gradients,
+
+the closed form of the walk (eq. 4). Its factor 1 - alpha changes no order and is left out.
 
 The authors' program counts an item among its own k nearest, and so does k here: k = 15 joins an item to at
 most 14 others. It takes k = 50 for classes of hundreds; 15 and four starting points hold on small classes
@@ -18,12 +21,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import numpy.typing as npt
 from pydantic import Field
 from scipy import sparse
 
 from foldwalk.core.neighbors import Neighbors
-from foldwalk.core.ranking import Ranking
 from foldwalk.core.types import Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.graph import as_rows, cosine_power, knn_affinity, normalise
@@ -51,12 +52,16 @@ class DFS(Reranker):
     paper = "Iscen et al., Efficient diffusion on region manifolds, CVPR 2017"
     summary = "diffusion on the mutual nearest-neighbour graph, started at the query's neighbours"
     Parameters: ClassVar[type[Params]] = DFSParams
+    joins_graph = False
+
+    def _wanted(self, _: int) -> int:
+        return int(self.params.k) - 1
 
     def _prepare(self) -> None:
-        self.system = NumberedSystem(self._transitions())
+        self.system = NumberedSystem(self.transitions())
 
-    def _transitions(self) -> sparse.csr_array:
-        neighbors = self.neighbors(self.params.k - 1)
+    def transitions(self) -> sparse.csr_array:
+        neighbors = self.neighbors()
         graph = knn_affinity(neighbors, self._affinity(neighbors), "mutual")
         return normalise(graph, "symmetric").matrix
 
@@ -73,7 +78,3 @@ class DFS(Reranker):
 
     def _diffuse(self, starts: sparse.csr_array, top: int, own: IntArray | None) -> Reached:
         return ranked_by_diffusion(self.system, starts, self.params, top, self.candidates, own)
-
-    def rerank(self, queries: npt.ArrayLike, gallery: npt.ArrayLike, top: int = 100) -> Ranking:
-        """The query stays outside the graph: the same as `fit(gallery)` and `rank(queries)`."""
-        return type(self)(self.params, self.seed).fit(gallery).rank(queries, top)

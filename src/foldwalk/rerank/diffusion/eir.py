@@ -4,12 +4,13 @@ F. Yang, R. Hinami, Y. Matsui, S. Ly and S. Satoh, "Efficient image retrieval vi
 online and offline processing", AAAI 2019. The graph is that of DFS (mutual neighbours, cosine^gamma,
 symmetric normalisation of the whole graph). Offline, for each item i, the system
 
-    (I - alpha S) f_i = e_i
+    (I - alpha S) f_i = e_i                     (eq. 3 of Mining on Manifolds, without the factor 1 - alpha)
 
-is cut to the `keep` nearest of i (its rows and columns, after normalisation) and solved by at most 20 steps
-of conjugate gradients. Online, an unseen query q scores  sum_j s(q, j)^gamma f_j  over its k_query nearest j.
-Transductive, as the authors evaluate it: queries get rows too, rows are scaled to length one, and the score
-is their dot product; `rank_self` does the same.
+is cut to the `keep` nearest of i (its rows and columns, after normalisation: late truncation) and solved by
+at most 20 steps of conjugate gradients (step `get_offline_result` of the authors' program). Online, an unseen
+query q scores  sum_j s(q, j)^gamma f_j  over its k_query nearest j. Transductive, as the authors evaluate it:
+queries get rows too, rows are scaled to length one, and the score is their dot product; `rank_self` does the
+same.
 
 The authors' program counts an item among its own k nearest, and so does k here; it takes k = 50 for large
 classes, 15 holds on small ones too. Entries that the truncated solver leaves below zero are dropped.
@@ -35,7 +36,7 @@ from foldwalk.core.vectors import Vectors
 from foldwalk.graph import Numbering, as_rows, cosine_power, knn_affinity, normalise
 from foldwalk.machine.products import product
 from foldwalk.rerank.base import SAMPLE, Reranker
-from foldwalk.rerank.diffusion.shared.truncated import kth_of_rows, solve_truncated
+from foldwalk.rerank.diffusion.shared.truncated import solve_truncated
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params, neighborhood
 from foldwalk.rerank.registry import register
@@ -43,6 +44,7 @@ from foldwalk.rerank.sparse_state import flatten, unflatten
 from foldwalk.walk import InvertedList, multiply_capped, scale_rows
 from foldwalk.walk.csr import parts
 from foldwalk.walk.rows import pack
+from foldwalk.walk.select import kth_of_rows
 
 BLOCK = 1024
 EXACT_UP_TO = 5_000
@@ -66,9 +68,13 @@ class EIR(Reranker):
     paper = "Yang et al., Efficient image retrieval via decoupling diffusion, AAAI 2019"
     summary = "diffusion from every item stored offline; a query adds up the rows of its neighbours"
     Parameters = EIRParams
+    answers_from_rows = True
+
+    def _wanted(self, _: int) -> int:
+        return int(self.params.k) - 1
 
     def _prepare(self) -> None:
-        given, n = self.neighbors(self.params.k - 1), len(self.vectors)
+        given, n = self.neighbors(), len(self.vectors)
         # Systems are solved by places, which differ from the items' own numbers in a large gallery.
         numbering = Numbering.along(given) if n > EXACT_UP_TO else Numbering.as_given(n)
         neighbors = numbering.neighbors(given)

@@ -2,7 +2,7 @@
 
 A. Iscen, Y. Avrithis, G. Tolias, T. Furon and O. Chum, "Fast spectral ranking for similarity search", CVPR
 2018. Graph, affinities and the query's starting points are those of DFS. With the leading eigenpairs (l, u)
-of S the diffusion f = (1 - alpha) (I - alpha S)^-1 y becomes
+of S the diffusion f = (1 - alpha) (I - alpha S)^-1 y (eq. 4 of the GRAD-Net paper) becomes
 
     f = U h(L) U' y,   h(l) = (1 - alpha) / (1 - alpha l),
 
@@ -56,7 +56,7 @@ class FSR(DFS):
     Parameters = FSRParams
 
     def _prepare(self) -> None:
-        transitions = self._transitions()
+        transitions = self.transitions()
         component = connected_components(transitions, directed=False)[1]
         self.order = np.argsort(component, kind="stable")
         self.ends = np.cumsum(np.bincount(component))

@@ -1,8 +1,8 @@
 """LCDP: a random walk that may only step to near neighbours, taken from both items of a pair at once.
 
 X. Yang, S. Koknar-Tezel and L. J. Latecki, "Locally constrained diffusion process on locally densified
-distance spaces with applications to shape retrieval", CVPR 2009. P holds the affinities of each item to its k
-nearest, itself counted, scaled to sum one, and
+distance spaces with applications to shape retrieval", CVPR 2009 (in brief: section 2.1 of the GRAD-Net
+paper). P holds the affinities of each item to its k nearest, itself counted, scaled to sum one, and
 
     P_0 = P,   P_{t+1} = P P_t P'      so that      P_t = P^t P (P')^t,
 

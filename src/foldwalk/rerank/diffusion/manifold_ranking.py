@@ -1,9 +1,11 @@
 """Manifold ranking: relevance spreads from the query over the nearest-neighbour graph until it settles.
 
-D. Zhou, J. Weston, A. Gretton, O. Bousquet and B. Schoelkopf, "Ranking on data manifolds", NIPS 2003. With W
-the affinities of the k-NN graph (zero diagonal), D its degrees and S = D^-1/2 W D^-1/2,
+D. Zhou, J. Weston, A. Gretton, O. Bousquet and B. Schoelkopf, "Ranking on data manifolds", NIPS 2003, section
+2; the numbers of equations are those of the GRAD-Net paper, which restates it. With W the affinities of the
+k-NN graph (zero diagonal), D its degrees and S = D^-1/2 W D^-1/2 (eq. 2), the walk f <- alpha S f + (1 -
+alpha) y (eq. 3) settles at
 
-    f* = (1 - alpha) (I - alpha S)^-1 y,
+    f* = (1 - alpha) (I - alpha S)^-1 y,                                                               (eq. 4)
 
 where y is one at the query. alpha -> 0 gives no walk at all: what is left is plain search.
 
@@ -54,13 +56,16 @@ class ManifoldRanking(Reranker):
     summary = "relevance spreads from the query over the nearest-neighbour graph until it settles"
     Parameters = ManifoldRankingParams
 
+    def _wanted(self, _: int) -> int:
+        return int(self.params.k)
+
     def _prepare(self) -> None:
         if self.params.solver == "closed" and len(self.vectors) > CLOSED_FORM_LIMIT:
             raise BadInput(
                 f"manifold_ranking: solver='closed' holds an n x n array and is refused above "
                 f"{CLOSED_FORM_LIMIT} items; use solver='cg'."
             )
-        neighbors = self.neighbors(self.params.k)
+        neighbors = self.neighbors()
         graph = knn_affinity(neighbors, self._affinity(neighbors, graph_edges=True), self.params.links)
         self.system = NumberedSystem(normalise(graph, "symmetric").matrix)
         self.reach = reach(neighbors)

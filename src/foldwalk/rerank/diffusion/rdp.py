@@ -5,7 +5,8 @@ retrieval", TPAMI 2019. With W the affinities of the k-NN graph and S = D^-1/2 W
 
     A <- alpha S A S' + (1 - alpha) I,   alpha = 1 / (1 + mu)
 
-smooths the similarity over the graph of pairs. Twenty steps from A = I, as the authors take, are
+smooths the similarity over the graph of pairs; it is that of TPG (eq. 5 of the GRAD-Net paper) with weights.
+Twenty steps from A = I, as the authors take, are
 
     A = (1 - alpha) sum_{t < 20} alpha^t S^t (S')^t + alpha^20 S^20 (S')^20,
 
@@ -60,10 +61,14 @@ class RDP(Reranker):
     paper = "Bai et al., Regularized diffusion process on bidirectional context, TPAMI 2019"
     summary = "similarity diffuses over pairs: items are alike when the neighbours of both are alike"
     Parameters = RDPParams
+    answers_from_rows = True
+
+    def _wanted(self, _: int) -> int:
+        return int(self.params.k) - 1
 
     def _prepare(self) -> None:
         self.keep = self.limit("keep")
-        neighbors = self.neighbors(self.params.k - 1)
+        neighbors = self.neighbors()
         self.farthest = float(row_maximum(self.few, self.vectors, neighbors).max())
         directed = as_rows(neighbors, self._affinity(neighbors), len(self.vectors))
         itself = sparse.eye_array(len(self.vectors), format="csr", dtype=np.float32)

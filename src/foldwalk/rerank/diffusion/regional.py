@@ -1,7 +1,7 @@
 """Regional DFS: several vectors per picture diffuse on one graph; a picture pools the scores of its regions.
 
-A. Iscen, G. Tolias, Y. Avrithis, T. Furon and O. Chum, "Efficient diffusion on region manifolds", CVPR 2017,
-section 4. Every region of every picture is a node of the graph of DFS. A query of several regions starts at
+A. Iscen, G. Tolias, Y. Avrithis, T. Furon and O. Chum, "Efficient diffusion on region manifolds", CVPR 2017.
+Every region of every picture is a node of the graph of DFS. A query of several regions starts at
 the nearest regions of each of them at once,
 
     y = sum over query regions r of y_r,      (I - alpha S) f = y,
@@ -9,8 +9,9 @@ the nearest regions of each of them at once,
 and one system is solved whatever their number. The score of picture p is  sum_i w_i f_i  over its regions i:
 
     "sum"   w = 1
-    "gmp"   generalised max pooling, w = (X X' + ridge I)^-1 1, X the regions of p: regions that resemble each
-            other share their vote, so that a picture gains nothing by showing one thing many times.
+    "gmp"   generalised max pooling (step `gmpweights` of the authors' program), w = (X X' + ridge I)^-1 1, X
+            the regions of p: regions that resemble each other share their vote, so that a picture gains
+            nothing by showing one thing many times.
 
 The authors take k = k_query = 200 for regions (graph and start), gamma 3, alpha .99 and 20 steps of
 conjugate gradients. That suits classes of hundreds of pictures; on smaller ones it lost to one vector per
@@ -39,12 +40,12 @@ from scipy import sparse
 from foldwalk.core.errors import BadInput, BadParameter, NotFitted
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.progress import task
-from foldwalk.core.ranking import Ranking
+from foldwalk.core.ranking import Ranking, check_top
 from foldwalk.core.types import Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.graph import as_rows, cosine_power
 from foldwalk.neighbors import prepare
-from foldwalk.rerank.diffusion.dfs import DFS, DFSParams
+from foldwalk.rerank.diffusion.dfs import DFS
 from foldwalk.rerank.order import Reached, filled
 from foldwalk.walk import columns_per_block
 from foldwalk.walk.select import top_of_dense_rows
@@ -72,7 +73,7 @@ class RegionalDFS:
             raise BadParameter(f"ridge is {ridge!r}, but it must be a number above 0.")
         regional = {"k": 30, "k_query": 10} | parameters
         self.pooling, self.ridge = pooling, ridge
-        self.dfs = DFS(DFSParams.make("dfs", regional), seed)
+        self.dfs = DFS(seed=seed, **regional)
         self.pictures = 0
 
     def fit(
@@ -83,7 +84,7 @@ class RegionalDFS:
         order = np.argsort(owner_of, kind="stable")
         self.firsts = np.searchsorted(owner_of[order], np.arange(self.pictures))
         self.owner_of = owner_of[order]
-        self.dfs.fit(vectors.values[order])
+        self.dfs.adopt(prepare(Vectors(vectors.values[order]), self.dfs.params.metric))
         entries = (self._weights(), (self.owner_of, np.arange(len(order))))
         self.pool = sparse.csr_array(entries, shape=(self.pictures, len(order)))
         return self
@@ -98,14 +99,14 @@ class RegionalDFS:
         self._need_gallery()
         vectors, owner_of, count = _joined(queries, owners, "queries", self.dfs.vectors.dim)
         vectors = prepare(vectors, self.dfs.params.metric)
-        top = self.dfs._check_top(top, self.pictures)
+        top = check_top(top, self.pictures)
         found = self.dfs.search(vectors, self.dfs.params.k_query)
         return self._rank(Asked(vectors, owner_of, count, found), None, top)
 
     def rank_self(self, top: int = 100) -> Ranking:
         """Rank the pictures for each of them, the picture itself and its regions left out."""
         self._need_gallery()
-        top = self.dfs._check_top(top, self.pictures - 1)
+        top = check_top(top, self.pictures - 1)
         if top == 0:
             return Ranking(np.zeros((1, 0), np.int64), np.zeros((1, 0), np.float32))
         asked = Asked(self.dfs.vectors, self.owner_of, self.pictures, self._foreign())

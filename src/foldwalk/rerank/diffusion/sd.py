@@ -1,7 +1,7 @@
 """Self-diffusion: the affinity matrix smooths itself, and is then freed of the weight of dense regions.
 
-B. Wang and Z. Tu, "Affinity learning via self-diffusion for image segmentation and clustering", CVPR 2012.
-With W the affinities, D their row sums and P = D^-1 W,
+B. Wang and Z. Tu, "Affinity learning via self-diffusion for image segmentation and clustering", CVPR 2012
+(compared in table 2 of the GRAD-Net paper). With W the affinities, D their row sums and P = D^-1 W,
 
     W_0 = I,   W_t = W_{t-1} P + I,      and at the end      W* = W_t D^-1,
 

@@ -2,7 +2,7 @@
 
 X. Yang, L. Prasad and L. J. Latecki, "Affinity learning with diffusion on tensor product graph", TPAMI 2013.
 A holds transition probabilities cut to each item's k nearest, so that its rows sum to less than one.
-Diffusion on the product of the graph with itself is the iteration
+Diffusion on the product of the graph with itself is the iteration (eq. 5 of the GRAD-Net paper restates it)
 
     Q <- A Q A' + I,      whose limit is      Q = sum_t A^t (A')^t:
 
@@ -52,8 +52,8 @@ class TPG(WalkByRows):
     summary = "affinity diffuses on the graph of pairs: two items are alike when their neighbours pair up"
     Parameters = TPGParams
 
-    def _searched(self) -> int:
-        return int(max(self.params.k, self.limit("wide"))) - 1
+    def _wanted(self, n: int) -> int:
+        return int(max(self.params.k, self.limit("wide", n))) - 1
 
     def _edges(self, found: Neighbors, itself: bool) -> sparse.csr_array:
         """Probabilities over the wide neighbourhood, of which the k nearest keep theirs."""

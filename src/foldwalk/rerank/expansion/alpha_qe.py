@@ -1,12 +1,12 @@
 """alpha query expansion: the nearest items are averaged with weights that grow with their similarity.
 
-F. Radenovic, G. Tolias and O. Chum, "Fine-tuning CNN image retrieval with no human annotation", TPAMI 2019.
-With s_i the similarity of query q and its i-th nearest item x_i:
+F. Radenovic, G. Tolias and O. Chum, "Fine-tuning CNN image retrieval with no human annotation", TPAMI 2019,
+section 3.5. With s_i the similarity of query q and its i-th nearest item x_i:
 
     q' = q + sum_i max(s_i, 0)^alpha x_i,   scaled to length one, then a second plain search.
 
-alpha = 0 is average query expansion. The paper takes 48 items of large classes; 10 holds on small ones too.
-`dba=True` as in `average.py`.
+alpha = 0 is average query expansion. The authors take some fifty items of large classes; 10 holds on small
+ones too. `dba=True` as in `aqe.py`.
 """
 
 from __future__ import annotations

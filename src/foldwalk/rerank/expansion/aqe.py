@@ -1,13 +1,16 @@
 """Average query expansion: search again with the mean of the query and its nearest items.
 
-O. Chum et al., "Total recall: automatic query expansion with a generative feature model for object
-retrieval", ICCV 2007. With x_1 ... x_k the nearest of query q, unit vectors:
+O. Chum, J. Philbin, J. Sivic, M. Isard and A. Zisserman, "Total recall: automatic query expansion with a
+generative feature model for object retrieval", ICCV 2007: the variant called average query expansion there,
+restated in section 3.6 of the GRAD-Net paper. With x_1 ... x_k the nearest of query q, unit vectors:
 
     q' = q + x_1 + ... + x_k,   scaled to length one, then a second plain search.
 
-`dba=True` also replaces every gallery item by the mean of itself and its k - 1 nearest (database-side
-augmentation: R. Arandjelovic and A. Zisserman, CVPR 2012); the query is expanded with the original items and
-compared with the augmented ones. The expansion never uses other queries, so `rerank` equals `fit` and `rank`.
+The paper averages the word counts of verified pictures; here the nearest are taken as they are. `dba=True`
+also replaces every gallery item by the mean of itself and its k - 1 nearest (database-side augmentation, the
+third of the three things of R. Arandjelovic and A. Zisserman, CVPR 2012); the query is expanded with the
+original items and compared with the augmented ones. The expansion never uses other queries, so `rerank`
+equals `fit` and `rank`.
 """
 
 from __future__ import annotations

@@ -5,9 +5,10 @@ retrieval", IJCV 2017. With x_1 ... x_k the nearest of query q, which itself has
 
     q' = q + sum over i of (1 - i / (k + 1)) x_i,   scaled to length one, then a second plain search.
 
-The authors write the weight as (n - i) / n with the query counted among n, so n = k + 1. The paper takes
-some ten items of large classes for queries and more for the gallery. `dba=True` (ADBAwD) as in
-`average.py`: the item itself and its k - 1 nearest, with the same decay.
+In the general form of query expansion (A. Gordo et al., ECCV 2020, eq. 1, see `lattqe.py`) the weight is
+(n - i) / n with the query counted among n, so n = k + 1. The paper takes some ten items of large classes for
+queries and more for the gallery. `dba=True` (ADBAwD) as in `aqe.py`: the item itself and its k - 1 nearest,
+with the same decay.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
 """Discriminative query expansion: a linear classifier learns the nearest items apart from the farthest.
 
 R. Arandjelovic and A. Zisserman, "Three things everyone should know to improve object retrieval", CVPR
-2012. For each query a linear support vector machine is trained, with the query and its k nearest items as
-positives and the `negatives` farthest as negatives,
+2012: the second of the three (in brief: section 2 of the CAS paper). For each query a linear support vector
+machine is trained, with the query and its k nearest items as positives and the `negatives` farthest as
+negatives,
 
     min over w, b of  |w|^2 / 2 + b^2 / 2 + C sum over i of max(0, 1 - y_i (w . x_i + b)),
 
 and items are ranked by w . x. The paper's positives are verified geometrically and its negatives are 200 of
-low rank; unverified, four positives as in `average.py` are less often wrong. Here no more than half of the
+low rank; unverified, four positives as in `aqe.py` are less often wrong. Here no more than half of the
 items that are not positives become negatives; where there are too few for that, the positives are simply
 added up. Above 20,000 items the farthest are looked for in a fixed sample of some 2,000, which costs next
 to nothing: they only have to be wrong. Items between near and far are no examples, and the machine may well
@@ -22,22 +23,20 @@ every item by the direction learned for it, from itself and its k - 1 nearest.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
 from pydantic import Field
 
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.progress import task
-from foldwalk.core.types import Float32Array, Int32Array, Scalar
+from foldwalk.core.types import Float32Array, Int32Array
 from foldwalk.core.vectors import Vectors
 from foldwalk.neighbors import Searcher
 from foldwalk.rerank.expansion.shared.base import Expansion, ExpansionParams
 from foldwalk.rerank.params import neighborhood
 from foldwalk.rerank.registry import register
 from foldwalk.walk import top_of_dense_rows
+from foldwalk.walk.machines import solve_duals
 
 BLOCK_BYTES = 64 * 2**20
-TOLERANCE = 1e-4
-MOST_SWEEPS = 1000
 
 
 class DQEParams(ExpansionParams):
@@ -66,7 +65,7 @@ class DQE(Expansion):
         self.wrong = wrong[wrong.any(axis=1)] if self.cosine else wrong
         self.expanded = self.searcher if self.cosine else Searcher(_lifted(self.space), "cosine")
         if self.params.dba:
-            learned = self._mean(self.vectors, self.neighbors(self.params.k - 1))
+            learned = self._mean(self.vectors, self.neighbors())
             self.expanded = Searcher(learned, "cosine", seed=self.seed)
 
     def _weights(self, neighbors: Neighbors) -> Float32Array:
@@ -105,7 +104,7 @@ class DQE(Expansion):
         examples = np.concatenate([own[:, None], positives, self.wrong[farthest]], axis=1)
         gram = examples @ examples.transpose(0, 2, 1) + np.float32(1)  # the 1 stands for the bias
         alpha = np.zeros(known.shape, np.float32)
-        _solve_duals(gram, signs, known, np.float32(self.params.cost), alpha)
+        solve_duals(gram, signs, known, np.float32(self.params.cost), alpha)
         return np.asarray(((alpha * signs)[:, None, :] @ examples)[:, 0])
 
 
@@ -115,30 +114,3 @@ def _lifted(points: Float32Array, lift: float = 1.0) -> Vectors:
     squared = np.einsum("ij,ij->i", points, points)
     height = lift * np.sqrt(np.maximum(squared.max() * (1 + 1e-6) - squared, 0))
     return Vectors(np.hstack([points, height[:, None]]).astype(np.float32)).unit()
-
-
-@njit(cache=True, parallel=True)
-def _solve_duals(
-    gram: Float32Array, signs: Float32Array, known: Scalar, cost: Scalar, alpha: Float32Array
-) -> None:
-    """Coordinate descent in the dual of each machine; examples that are not known keep a weight of zero."""
-    count, examples = alpha.shape
-    for q in prange(count):
-        margins = np.zeros(examples, np.float32)
-        for _ in range(MOST_SWEEPS):
-            worst = np.float32(0)
-            for i in range(examples):
-                if not known[q, i]:
-                    continue
-                slope = signs[i] * margins[i] - np.float32(1)
-                before = alpha[q, i]
-                after = min(max(before - slope / gram[q, i, i], np.float32(0)), cost)
-                if after == before:
-                    continue
-                change = (after - before) * signs[i]
-                alpha[q, i] = after
-                for j in range(examples):
-                    margins[j] += change * gram[q, i, j]
-                worst = max(worst, abs(after - before) * gram[q, i, i])
-            if worst < TOLERANCE:
-                break

@@ -15,6 +15,8 @@ class Plain(Reranker):
     family = "expansion"
     paper = "none: similarity of the vectors, cosine or Euclidean"
     summary = "plain search by similarity, the base line"
+    joins_graph = False
+    answers_from_rows = True
 
     def _prepare(self) -> None:
         pass

@@ -2,17 +2,18 @@
 
 S. Shao, K. Chen, A. Karpur, Q. Cui, A. Araujo and B. Cao, "Global features are all you need for image
 retrieval and reranking", ICCV 2023. Of the `shortlist` nearest items of query q, each x_i is replaced by a
-weighed mean of itself and its k - 1 nearest within the shortlist, and the query by the element-wise maximum
+weighted mean of itself and its k - 1 nearest within the shortlist, and the query by the element-wise maximum
 over the k refined items that suit it best:
 
-    x'_i = (x_i + beta sum over j of s_ij x_j) / (1 + beta sum over j of s_ij)
-    S1(i) = s(q, x'_i),   q' = max of x'_i over the k largest S1,   S2(i) = s(q', x'_i)
+    x'_i = (x_i + beta sum over j of s_ij x_j) / (1 + beta sum over j of s_ij)            (step `MDescAug`)
+    S1(i) = s(q, x'_i),   q' = max of x'_i over the k largest S1,   S2(i) = s(q', x'_i)   (step `RerankwMDA`)
     score = (S1 + S2) / 2
 
-The values are those of the authors' program: shortlist 400, k = 10 (nine and the item itself), beta = .15.
-Only the re-ranking is here; the pooling that the paper also changes belongs to the descriptors.
-Similarities below zero count as zero in the mean. Scores of a query are divided by the length of q', which
-changes no order.
+The steps are named as in the authors' program, and the values are its values: shortlist 400, k = 10 (nine and
+the item itself), beta = .15. Where the paper takes S2 with the items as they were, we follow the program,
+which takes the refined ones. Table 1 of the CAS paper compares it with the other expansions. Only the
+re-ranking is here; the pooling that the paper also changes belongs to the descriptors. Similarities below
+zero count as zero in the mean. Scores of a query are divided by the length of q', which changes no order.
 
 `dba=True` takes the k - 1 nearest of an item in the whole gallery and refines all of it once, when fitted:
 a query then costs no products within its shortlist. What is outside the shortlist follows by plain
@@ -27,16 +28,15 @@ from pydantic import Field
 
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.progress import task
-from foldwalk.core.ranking import Ranking
 from foldwalk.core.types import Float32Array, Int32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.graph import as_rows
 from foldwalk.rerank.base import Reranker
-from foldwalk.rerank.expansion.shared.base import weighted_sums
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params, neighborhood
 from foldwalk.rerank.registry import register
 from foldwalk.walk import top_of_dense_rows
+from foldwalk.walk.sums import weighted_sums
 
 BLOCK_BYTES = 64 * 2**20
 
@@ -55,11 +55,15 @@ class SuperGlobal(Reranker):
     paper = "Shao et al., Global features are all you need for image retrieval and reranking, ICCV 2023"
     summary = "the first items are refined by each other, then compared with the query both ways"
     Parameters = SGParams
+    joins_graph = False
+
+    def _wanted(self, _: int) -> int:
+        return int(self.params.k - 1 if self.params.dba else 0)
 
     def _prepare(self) -> None:
         self.refined = self.vectors.values
         if self.params.dba:
-            around = self.neighbors(self.params.k - 1)
+            around = self.neighbors()
             self.refined = self._refine(self.vectors.values, around.ids, around.similarities)
 
     def _walk_new(self, queries: Vectors, top: int) -> Reached:
@@ -68,10 +72,6 @@ class SuperGlobal(Reranker):
     def _walk_rows(self, rows: IntArray, top: int) -> Reached:
         queries = Vectors(self.vectors.values[rows])
         return self._refine_and_compare(queries, self.search_rows(rows, self.params.shortlist), top)
-
-    def rerank(self, queries: npt.ArrayLike, gallery: npt.ArrayLike, top: int = 100) -> Ranking:
-        """The query stays outside the gallery: the same as `fit(gallery)` and `rank(queries)`."""
-        return type(self)(self.params, self.seed).fit(gallery).rank(queries, top)
 
     def _refine_and_compare(self, queries: Vectors, found: Neighbors, top: int) -> Reached:
         width = found.k

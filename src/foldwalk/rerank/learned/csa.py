@@ -1,14 +1,15 @@
 """Contextual similarity aggregation: items are alike when they are similar to the same anchors.
 
 J. Ouyang, H. Wu, M. Wang, W. Zhou and H. Li, "Contextual similarity aggregation with self-attention for
-visual re-ranking", NeurIPS 2021. Anchors are the query and its nearest items. The query and each of its k
-nearest items are described by their similarities to the anchors; self-attention lets the descriptions
+visual re-ranking", NeurIPS 2021 (in brief: section 2 of the CAS paper). Anchors are the query and its
+nearest items. The query and each of its k nearest items are described by their similarities to the anchors;
+self-attention lets the descriptions
 
     f_i = (s(x_i, a_1), ..., s(x_i, a_L))
 
 exchange what they know, and the k items are ranked by the cosine of what comes out for them and for the
-query. It is trained to tell friends from strangers by these cosines, in the contrastive way, and by how well
-f can be had back from what comes out.
+query. It is trained to tell friends (who belongs with the query) from strangers by these cosines, in the
+contrastive way, and by how well f can be had back from what comes out.
 
 Readings and deviations: the paper re-ranks hundreds of items by hundreds of anchors in a deep, wide network
 that is trained with labels on another collection. Ours re-ranks 128 by 64 in two layers as wide as the
@@ -58,11 +59,11 @@ class CSA(ShortlistNetwork):
 
     def _affinity(self, queries: Float32Array, ids: Int32Array) -> Float32Array:
         """f of the query and of each item on its list; zero beside absent anchors."""
-        listed = np.concatenate([queries[:, None], self._items(ids)], axis=1)
+        listed = np.concatenate([queries[:, None], self.items_of(ids)], axis=1)
         known = np.pad(ids >= 0, ((0, 0), (1, 0)), constant_values=True)
         many = min(self.params.anchors, listed.shape[1])
         pairs = known[:, :, None] & known[:, None, :many]
-        affinity = self._similarity(listed, listed[:, :many], pairs)
+        affinity = self.similarity(listed, listed[:, :many], pairs)
         return np.pad(affinity, ((0, 0), (0, 0), (0, self.params.anchors - many)))
 
     def _read(self, queries: Float32Array, ids: Int32Array) -> tuple[Any, Any]:

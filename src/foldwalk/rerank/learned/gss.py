@@ -3,7 +3,7 @@
 C. Liu, G. Yu, M. Volkovs, C. Chang, H. Rai, J. Ma and S. K. Gorti, "Guided similarity separation for image
 retrieval", NeurIPS 2019. A holds the similarities of each item to its k nearest, in both directions, and
 
-    S    = D^-1/2 (A + I) D^-1/2
+    S    = D^-1/2 (A + I) D^-1/2                                          (eq. 7 of the GRAD-Net paper)
     H1   = S X W1 + b1
     H2   = S elu(H1) W2 + b2
     Z    = H1 + decay elu(H2),   scaled to length one per item
@@ -64,6 +64,7 @@ class GSS(Reranker):
     paper = "Liu et al., Guided similarity separation for image retrieval, NeurIPS 2019"
     summary = "a graph network draws apart what is similar and what is not, without labels; then plain search"
     Parameters = GSSParams
+    needs_training = True
 
     def _prepare(self) -> None:
         self._graph()
@@ -73,7 +74,7 @@ class GSS(Reranker):
         self._index(features)
 
     def _graph(self) -> None:
-        neighbors = self.neighbors(self.params.k)
+        neighbors = self.neighbors()
         joined = knn_affinity(neighbors, neighbors.similarities, "union").matrix
         joined = sparse.csr_array(joined + sparse.eye_array(len(neighbors), dtype=np.float32))
         self.degrees = np.asarray(joined.sum(axis=1), np.float32).ravel()

@@ -4,16 +4,16 @@ A. Gordo, F. Radenovic and T. Berg, "Attention-based query expansion learning", 
 k nearest items pass through self-attention, so that each is judged in the company of the others; with phi
 what comes out,
 
-    w_i = cos(phi(q), phi(x_i))^a,    q' = q + sum over i of w_i x_i,    then a second plain search.
+    w_i = cos(phi(q), phi(x_i))^a,    q' = q + sum over i of w_i x_i  (eq. 1),    then a second plain search.
 
 `dba=True` (LAttDBA) expands every item in the same way. Readings and deviations: the paper's network has
 three layers of 64 heads in 2,048 dimensions and is trained on a large labelled collection. Ours has two
 layers of four heads on the 128 leading principal axes, is trained on the gallery itself, on pairs that its
-graph agrees on (see `shortlists.py`, also for given labels), each friend against the
-strangers on the list, and without the paper's auxiliary classifier. The power a is ours and starts at 3; the
-residual branches start at zero, so that the untrained network is alpha-QE (`alpha.py`), exactly where 128
-axes hold all of the vectors. Weights are scaled by the trust of `shortlists.py`. Expansion never uses other
-queries: `rerank` equals `fit` and `rank`.
+graph agrees on (see `shortlists.py`, also for given labels), each friend against the strangers on the list,
+and without the paper's auxiliary classifier. The power a is ours and starts at 3; the residual branches start
+at zero, so that the untrained network is alpha-QE (`alpha_qe.py`), exactly where 128 axes hold all of the
+vectors. Weights are scaled by the trust of `shortlists.py`. Expansion never uses other queries: `rerank`
+equals `fit` and `rank`.
 """
 
 from __future__ import annotations
@@ -22,11 +22,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field
 
 from foldwalk.core.neighbors import Neighbors
-from foldwalk.core.ranking import Ranking
 from foldwalk.core.types import Float32Array, Int32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.neighbors import Searcher, prepare
@@ -53,6 +51,10 @@ class LAttQE(ShortlistNetwork):
     paper = "Gordo et al., Attention-based query expansion learning, ECCV 2020"
     summary = "query expansion whose weights a transformer learns from the graph"
     Parameters = LAttQEParams
+    joins_graph = False
+
+    def _wanted(self, n: int) -> int:
+        return int(max(super()._wanted(n), self.params.k if self.params.dba else 0))
 
     def _describe(self) -> None:
         self.space = Space.learn(self.vectors, self.params.metric, self.params.dimensions)
@@ -80,7 +82,7 @@ class LAttQE(ShortlistNetwork):
 
     def _similarities(self, queries: Float32Array, ids: Int32Array, trust: float) -> Any:
         torch = need_torch(self.name)
-        around = torch.from_numpy(self._items(ids))
+        around = torch.from_numpy(self.items_of(ids))
         expanded = self._mean(queries, ids, around, trust)
         if self.params.metric == "cosine":
             return torch.einsum("bkd,bd->bk", around, torch.nn.functional.normalize(expanded))
@@ -100,11 +102,11 @@ class LAttQE(ShortlistNetwork):
 
     def _expand(self, queries: Float32Array, found: Neighbors) -> Vectors:
         torch = need_torch(self.name)
-        ids, trust = self._padded(found.ids), float(self.network.trust)
+        ids, trust = self.padded(found.ids), float(self.network.trust)
         out = np.empty_like(queries)
         with torch.no_grad():
-            for part in self._parts(len(queries)):
-                around = torch.from_numpy(self._items(ids[part]))
+            for part in self.parts(len(queries)):
+                around = torch.from_numpy(self.items_of(ids[part]))
                 out[part] = self._mean(queries[part], ids[part], around, trust).numpy()
         return prepare(Vectors(out), self.params.metric)
 
@@ -118,7 +120,3 @@ class LAttQE(ShortlistNetwork):
     def _second_search(self, queries: Vectors, found: Neighbors, own: IntArray | None, top: int) -> Reached:
         again = self.expanded.search(self._expand(queries.values, found), min(top, self.candidates), own)
         return Reached(again.ids, again.similarities)
-
-    def rerank(self, queries: npt.ArrayLike, gallery: npt.ArrayLike, top: int = 100) -> Ranking:
-        """Expansion has no graph to join: the same as `fit(gallery)` and `rank(queries)`."""
-        return self._unfitted().fit(gallery).rank(queries, top)

@@ -25,6 +25,7 @@ from foldwalk.core.vectors import Vectors
 from foldwalk.neighbors.similarity import pair_similarities
 from foldwalk.rerank.order import Reached
 from foldwalk.walk.csr import csr, parts
+from foldwalk.walk.ranked import append_missing, places_in_rows
 
 Combination = Literal["sum", "min"]
 
@@ -41,7 +42,7 @@ class RankedLists:
 
     def places_of(self, ids: Int32Array, values: Float32Array) -> Int32Array:
         """The place that each row's owner would get in the lists of `ids` with these values; 0: no id."""
-        return _places(self.values, ids, values)
+        return places_in_rows(self.values, ids, values)
 
     def rows(self, weights: Float32Array, columns: int) -> sparse.csr_array:
         """The lists as sparse rows with the weights of their places."""
@@ -112,23 +113,8 @@ def lists_from_scores(
     values = np.where(best.ids >= 0, best.scores, np.float32(-np.inf))
     order = np.lexsort((best.ids, -near, -values), axis=1)[:, :k]
     lists = RankedLists(np.take_along_axis(best.ids, order, 1), np.take_along_axis(values, order, 1))
-    _fill(lists.ids, lists.values, before.ids)
+    append_missing(lists.ids, lists.values, before.ids, np.zeros_like(before.values))
     return lists
-
-
-@njit(cache=True)
-def _fill(ids: Int32Array, values: Float32Array, before: Int32Array) -> None:
-    for row in range(ids.shape[0]):
-        size = 0
-        while size < ids.shape[1] and ids[row, size] >= 0:
-            size += 1
-        if size == ids.shape[1]:
-            continue
-        listed = set(ids[row, :size])
-        for item in before[row]:
-            if size < ids.shape[1] and item >= 0 and item not in listed:
-                ids[row, size], values[row, size] = item, 0
-                size += 1
 
 
 @njit(cache=True, parallel=True)
@@ -174,22 +160,3 @@ def _normalise(
                 out[row, place], values[row, place] = ids[row, before], both[before]
             for entry in range(indptr[row], indptr[row + 1]):
                 other[holders[entry]] = 0
-
-
-@njit(cache=True, parallel=True)
-def _places(stored: Float32Array, ids: Int32Array, values: Float32Array) -> AnyArray:
-    places = np.zeros(ids.shape, np.int32)
-    for row in prange(ids.shape[0]):
-        for column in range(ids.shape[1]):
-            item = ids[row, column]
-            if item < 0:
-                continue
-            low, high = 0, stored.shape[1]
-            while low < high:
-                middle = (low + high) // 2
-                if stored[item, middle] > values[row, column]:
-                    low = middle + 1
-                else:
-                    high = middle
-            places[row, column] = low + 1
-    return places

@@ -10,10 +10,10 @@ squared Euclidean distance over the largest in its row:
     F'                   l1(T T), T the markov_k largest of each row of G G, G = l1(F-tilde)    (eq. 17)
     d*                   (1 - omega) d' + omega d, d' the Jensen-Shannon divergence in bits     (eq. 18, 19)
 
-Where paper and program differ we follow the program: E is the identity, ten steps instead of the fixed
-point, r the mean of a diagonal, and F' as above. `geodesic=True` is the program's last step, which the paper
-does not mention: d' is replaced by the length of the shortest path along neighbours (the program's 100 are
-geodesic_k=100; 25 rank as well on the sets we have and need no further neighbours).
+Where paper and program differ we follow the program: E of eq. 3 is the identity, ten steps of eq. 12 instead
+of its fixed point, r of eq. 13 the mean of a diagonal, and F' as above. `geodesic=True` is the program's last
+step, which the paper does not mention: d' is replaced by the length of the shortest path along neighbours
+(the program's 100 are geodesic_k=100; 25 rank as well on the sets we have and need no further neighbours).
 
 Every step works on sparse rows. The inductive form is ours: an unseen query takes the same steps beside the
 stored rows, see inductive.py.
@@ -42,7 +42,7 @@ from foldwalk.graph import (
 )
 from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.diffusion.cas.compare import Closeness, plain_distances
-from foldwalk.rerank.diffusion.cas.geodesic import lengths_to, ranked_by_paths, step_lengths
+from foldwalk.rerank.diffusion.cas.geodesic import ranked_by_paths, step_lengths
 from foldwalk.rerank.diffusion.cas.inductive import Stored, query_rows
 from foldwalk.rerank.diffusion.cas.parameters import CASParams
 from foldwalk.rerank.diffusion.cas.similarity import affinity_graph, diffuse, restrict
@@ -53,6 +53,7 @@ from foldwalk.rerank.registry import register
 from foldwalk.rerank.sparse_state import flatten, unflatten
 from foldwalk.walk import multiply_capped, scale_rows
 from foldwalk.walk.csr import parts
+from foldwalk.walk.divergence import divergences_to
 from foldwalk.walk.overlap import ENTROPY
 from foldwalk.walk.rows import pack
 from foldwalk.walk.scratch import blank
@@ -69,12 +70,16 @@ class CAS(Reranker):
     summary = "similarity spreads inside local clusters of mutual neighbours, and clusters are compared"
     Parameters = CASParams
 
+    def _wanted(self, _: int) -> int:
+        p = self.params
+        sizes = (p.cluster_k, p.trusted_k - 1, p.transition_k - 1, p.expand_k - 1, p.geodesic_k - 1)
+        return 0 if p.first else max(sizes)
+
     def _prepare(self) -> None:
         p = self.params
         if p.first:
             return
-        wanted = (p.cluster_k, p.trusted_k - 1, p.transition_k - 1, p.expand_k - 1, p.geodesic_k - 1)
-        given = self.neighbors(max(wanted))
+        given = self.neighbors()
         scale = row_maximum(self.few, self.vectors, given)
         self.numbering = self._number(given)
         neighbors, scale = self.numbering.neighbors(given), scale[self.numbering.order]
@@ -192,7 +197,7 @@ class CAS(Reranker):
             packed = pack(*rows, len(self.vectors) + 1)
             return self._by_closeness(packed, diffused, queries, scale, None, top)
         starts = found.first(min(p.geodesic_k - 1, found.k))
-        lengths = lengths_to(starts.ids, *rows, *self.row_arrays, ENTROPY)
+        lengths = divergences_to(starts.ids, *rows, *self.row_arrays, ENTROPY)
         known = starts.ids >= 0
         indptr = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
         return self._by_paths(indptr, starts.ids[known], lengths[known], queries, scale, None, top)
@@ -290,7 +295,7 @@ class CAS(Reranker):
         """Each query with the first of plain search as its own gallery (the paper's way at a million)."""
         valid = None if own is None else np.where(own < self.candidates, own, -1)
         found = self.search(queries, self.params.first, valid)
-        inner = CAS(self.params.model_copy(update={"first": 0}), self.seed)
+        inner = CAS(**{**self.get_params(), "first": 0})
         ids = np.full((len(queries), top), -1, np.int32)
         scores = np.zeros((len(queries), top), np.float32)
         with task("re-ranking the first", len(queries)) as advance:

@@ -1,32 +1,28 @@
-"""Bidirectional similarity diffusion (CAS, section 4.1): the affinity graph and the solvers of eq. 5 to 12.
+"""Bidirectional similarity diffusion (CAS, section 4.1): the affinity graph and F on sparse rows.
 
     W    exp(-d / sigma^2) to the trusted_k - 1 nearest, times kappa to the mutual ones, symmetrised   (eq. 2)
     S    D^-1/2 W D^-1/2
     F    the fixed point of F = alpha / 2 (F S + S F) + (1 - alpha) E,  alpha = 1 / (1 + mu)          (eq. 12)
 
 With E = I the fixed point commutes with S and is the classical resolvent (1 - alpha) (I - alpha S)^-1; the
-authors' program stops after ten steps from F = W, and so does the default here.
+authors' program stops after ten steps from F = W, and so does the default here. Solvers of the fixed point on
+whole matrices stand in dense.py.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
 from scipy import sparse
-from scipy.linalg import solve_continuous_lyapunov
 
-from foldwalk.core.errors import BadInput
 from foldwalk.core.graph import Graph
 from foldwalk.core.neighbors import Neighbors
-from foldwalk.core.types import AnyArray, Float32Array, Float64Array
+from foldwalk.core.types import Float32Array
 from foldwalk.graph import as_rows, normalise
-from foldwalk.walk import multiply_capped, power_series, scale_rows
+from foldwalk.rerank.diffusion.cas.dense import fixed_point
+from foldwalk.walk import multiply_capped, power_series, scale_rows, values_at
 from foldwalk.walk.bidirectional import two_sided_steps
-from foldwalk.walk.csr import parts
-from foldwalk.walk.rows import CHUNKS
 
 STEPS = 10
-DENSE_LIMIT = 5_000
 
 
 def affinity_graph(
@@ -53,46 +49,12 @@ def diffuse(graph: Graph, alpha: float, solver: str, kind: str, cap: int) -> spa
     if solver == "resolvent":
         identity = sparse.eye_array(n, format="csr", dtype=np.float32)
         return power_series(transitions, identity, alpha, cap=cap) * np.float32(1 - alpha)
-    if n > DENSE_LIMIT:
-        raise BadInput(
-            f"cas: solver={solver!r} holds n x n arrays and is refused above {DENSE_LIMIT} items; "
-            f"use ten_steps or resolvent."
-        )
-    dense = transitions.toarray().astype(np.float64)
-    solvers = {"iterate": iterate, "cg": conjugate_gradients, "lyapunov": lyapunov}
-    return sparse.csr_array(solvers[solver](dense, np.eye(n), alpha).astype(np.float32))
+    return fixed_point(transitions, alpha, solver)
 
 
 def restrict(similarity: sparse.csr_array, clusters: sparse.csr_array) -> sparse.csr_array:
     """F on the clusters only, rows scaled to sum one; members that F does not reach stay, with value zero."""
-    values = np.zeros(clusters.nnz, np.float32)
-    _values_at(*parts(similarity), *parts(clusters)[:2], values)
-    on_clusters = sparse.csr_array((values, clusters.indices, clusters.indptr), shape=clusters.shape)
-    return scale_rows(on_clusters)
-
-
-@njit(cache=True, parallel=True)
-def _values_at(
-    indptr: AnyArray,
-    indices: AnyArray,
-    data: AnyArray,
-    p_indptr: AnyArray,
-    p_indices: AnyArray,
-    out: AnyArray,
-) -> None:
-    n = p_indptr.shape[0] - 1
-    for chunk in prange(CHUNKS):
-        first, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
-        if first == last:
-            continue
-        scratch = np.zeros(n, np.float32)
-        for row in range(first, last):
-            for edge in range(indptr[row], indptr[row + 1]):
-                scratch[indices[edge]] = data[edge]
-            for place in range(p_indptr[row], p_indptr[row + 1]):
-                out[place] = scratch[p_indices[place]]
-            for edge in range(indptr[row], indptr[row + 1]):
-                scratch[indices[edge]] = 0
+    return scale_rows(values_at(similarity, clusters))
 
 
 def one_sided_steps(
@@ -105,48 +67,3 @@ def one_sided_steps(
         inner = multiply_capped(similarity, transitions, cap)
         similarity = sparse.csr_array(multiply_capped(transitions, inner, cap) * np.float32(alpha) + restart)
     return similarity
-
-
-def iterate(
-    transitions: Float64Array, target: Float64Array, alpha: float, tolerance: float = 1e-12
-) -> Float64Array:
-    """Eq. 12 to convergence, for any E."""
-    similarity = target
-    for _ in range(10_000):
-        after = alpha / 2 * (similarity @ transitions.T + transitions @ similarity) + (1 - alpha) * target
-        change = np.abs(after - similarity).max()
-        similarity = after
-        if change < tolerance:
-            break
-    return similarity
-
-
-def conjugate_gradients(
-    transitions: Float64Array, target: Float64Array, alpha: float, tolerance: float = 1e-12
-) -> Float64Array:
-    """Algorithm 1: conjugate gradients on matrices, vec(F) never formed."""
-    n = len(transitions)
-
-    def apply(p: Float64Array) -> Float64Array:
-        return 2 * p - alpha * (transitions @ p + p @ transitions)
-
-    f = np.zeros((n, n))
-    r = 2 * (1 - alpha) * target - apply(f)
-    p, squared = r.copy(), float((r * r).sum())
-    for _ in range(10 * n):
-        if squared**0.5 < tolerance:
-            break
-        q = apply(p)
-        step = squared / float((p * q).sum())
-        f += step * p
-        r -= step * q
-        after = float((r * r).sum())
-        p = r + after / squared * p
-        squared = after
-    return f
-
-
-def lyapunov(transitions: Float64Array, target: Float64Array, alpha: float) -> Float64Array:
-    """Eq. 11: (I - alpha S) F + F (I - alpha S) = 2 (1 - alpha) E, by scipy."""
-    system = np.eye(len(transitions)) - alpha * transitions
-    return np.asarray(solve_continuous_lyapunov(system, 2 * (1 - alpha) * target))

@@ -15,10 +15,9 @@ import numpy as np
 from numba import njit, prange
 from scipy import sparse
 
-from foldwalk.core.types import AnyArray, Float32Array, Scalar
-from foldwalk.walk.csr import parts
-
-CHUNKS = 128
+from foldwalk.core.types import Float32Array, Int32Array, Scalar
+from foldwalk.walk.csr import Parts, parts
+from foldwalk.walk.rows import CHUNKS
 
 
 def returning_probability(transitions: sparse.csr_array, backward: sparse.csr_array) -> Float32Array:
@@ -45,24 +44,47 @@ def smooth_row(
         out[j] = max((r * towards[j] + 2 * beta) / denominator * values[j] + shift, np.float32(0))
 
 
+@njit()
+def add_columns(core: Int32Array, share: Scalar, backward: Parts, toward_core: Float32Array) -> None:
+    """v of the core: its columns of M, each times `share`; `backward` is M transposed."""
+    indptr, indices, data = backward
+    for member in core:
+        for edge in range(indptr[member], indptr[member + 1]):
+            toward_core[indices[edge]] += data[edge] * share
+
+
+@njit()
+def clear_columns(core: Int32Array, backward: Parts, toward_core: Float32Array) -> None:
+    indptr, indices, _ = backward
+    for member in core:
+        for edge in range(indptr[member], indptr[member + 1]):
+            toward_core[indices[edge]] = 0
+
+
+@njit()
+def two_steps(
+    start: Scalar, transitions: Parts, item: Scalar, toward_core: Float32Array, weight: Scalar
+) -> Scalar:
+    """`start` and, times `weight`, what leads from the item to the core in two steps: sum_m M_jm v_m."""
+    indptr, indices, data = transitions
+    for edge in range(indptr[item], indptr[item + 1]):
+        start += data[edge] * toward_core[indices[edge]] * weight
+    return start
+
+
 @njit(cache=True, parallel=True)
 def _smooth(
-    c_indptr: AnyArray,
-    c_indices: AnyArray,
-    values: AnyArray,
-    x_indptr: AnyArray,
-    x_indices: AnyArray,
-    m_indptr: AnyArray,
-    m_indices: AnyArray,
-    m_data: AnyArray,
-    b_indptr: AnyArray,
-    b_indices: AnyArray,
-    b_data: AnyArray,
-    returning: AnyArray,
+    similarity: Parts,
+    cores: Parts,
+    transitions: Parts,
+    backward: Parts,
+    returning: Float32Array,
     block_mean: bool,
     beta: Scalar,
-    out: AnyArray,
+    out: Float32Array,
 ) -> None:
+    c_indptr, c_indices, values = similarity
+    x_indptr, x_indices, _ = cores
     n = c_indptr.shape[0] - 1
     for chunk in prange(CHUNKS):
         first, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
@@ -73,46 +95,32 @@ def _smooth(
         towards = np.empty(n, np.float32)
         for i in range(first, last):
             begin, end = c_indptr[i], c_indptr[i + 1]
-            core = x_indptr[i + 1] - x_indptr[i]
-            for place in range(x_indptr[i], x_indptr[i + 1]):
-                in_core[x_indices[place]] = i
+            core = x_indices[x_indptr[i] : x_indptr[i + 1]]
+            for member in core:
+                in_core[member] = i
             outside = 0
             for place in range(begin, end):
-                if in_core[c_indices[place]] != i:
-                    outside += 1
-            if core <= 1 or outside <= 1:
-                out[begin:end] = values[begin:end]
+                outside += in_core[c_indices[place]] != i
+            out[begin:end] = values[begin:end]
+            if core.shape[0] <= 1 or outside <= 1:
                 continue
-            share = np.float32(1.0 / core)
+            share = np.float32(1.0 / core.shape[0])
+            add_columns(core, share, backward, toward_core)
             r = np.float32(0)
-            for place in range(x_indptr[i], x_indptr[i + 1]):
-                member = x_indices[place]
-                r += returning[member] * share
-                for edge in range(b_indptr[member], b_indptr[member + 1]):
-                    toward_core[b_indices[edge]] += b_data[edge] * share
-            if block_mean:
-                r = np.float32(0)
-                for place in range(x_indptr[i], x_indptr[i + 1]):
-                    member = x_indices[place]
-                    for edge in range(m_indptr[member], m_indptr[member + 1]):
-                        r += m_data[edge] * toward_core[m_indices[edge]] * share
+            for member in core:
+                if block_mean:
+                    r = two_steps(r, transitions, member, toward_core, share)
+                else:
+                    r += returning[member] * share
             for place in range(begin, end):
                 j = c_indices[place]
-                if in_core[j] == i:
-                    towards[place - begin] = r
-                else:
-                    reach = np.float32(0)
-                    for edge in range(m_indptr[j], m_indptr[j + 1]):
-                        reach += m_data[edge] * toward_core[m_indices[edge]]
-                    towards[place - begin] = min(reach, r)
-            for place in range(x_indptr[i], x_indptr[i + 1]):
-                member = x_indices[place]
-                for edge in range(b_indptr[member], b_indptr[member + 1]):
-                    toward_core[b_indices[edge]] = 0
+                reach = r
+                if in_core[j] != i:
+                    reach = two_steps(np.float32(0), transitions, j, toward_core, np.float32(1))
+                towards[place - begin] = min(reach, r)
+            clear_columns(core, backward, toward_core)
             if r * r + 2 * beta > 0:
                 smooth_row(values[begin:end], towards[: end - begin], r, beta, out[begin:end])
-            else:
-                out[begin:end] = values[begin:end]
 
 
 def smooth(
@@ -127,9 +135,7 @@ def smooth(
     """F-hat: every row of F smoothed on its own cluster, where its core is larger than the item itself."""
     out = np.empty_like(similarity.data)
     _smooth(
-        *parts(similarity), *parts(core)[:2],
-        *parts(transitions),
-        *parts(backward),
+        parts(similarity), parts(core), parts(transitions), parts(backward),
         returning, reliability == "block", np.float32(beta), out,
     )  # fmt: skip
     return sparse.csr_array((out, similarity.indices, similarity.indptr), shape=similarity.shape)

@@ -2,11 +2,11 @@
 
 M. Donoser and H. Bischof, "Diffusion processes for retrieval revisited", CVPR 2013. A process has a start
 (4), a transition matrix (6) and an update (3); `matrices.py` and `updates.py` define them. The defaults are
-the variant the authors found best: k-NN start, k-NN transitions, A <- T A T'. Other choices give known
-methods: with the full random walk as the start it is a form of LCDP, and walk steps from the identity with
-"symmetric" transitions are manifold ranking. Parameters are those of the authors' program: k 10, itself
-counted, alpha .85, at most 15 steps, and fewer once the rankings settle: when the first 2 k of successive
-steps share hardly more items (.3) than one step before.
+the variant the authors found best (section 4.1): k-NN start, k-NN transitions, A <- T A T'. Other choices
+give known methods: with the full random walk as the start it is a form of LCDP, and walk steps from the
+identity with "symmetric" transitions are manifold ranking. Parameters are those of the authors' program: k
+10, itself counted, alpha .85, at most 15 steps, and fewer once the rankings settle: when the first 2 k of
+successive steps share hardly more items (.3) than one step before.
 
 Everything is sparse. The full affinity, which has all pairs in the paper, goes to each item's `wide` nearest,
 and rows are cut to `keep` entries at each step; `dense=True` cuts neither, for at most 5,000 items. Against
@@ -63,10 +63,14 @@ class GDP(Reranker):
     paper = "Donoser and Bischof, Diffusion processes for retrieval revisited, CVPR 2013"
     summary = "a diffusion process with exchangeable start, transition matrix and update: 72 variants"
     Parameters = GDPParams
+    answers_from_rows = True
+
+    def _wanted(self, n: int) -> int:
+        return int(max(self.params.k, self.limit("wide", n))) - 1
 
     def _prepare(self) -> None:
         p, keep = self.params, self.limit("keep")
-        given = self.neighbors(max(p.k, self.limit("wide")) - 1)
+        given = self.neighbors()
         # The process runs by places, which differ from the items' own numbers in a large gallery.
         numbering = Numbering.of(given)
         neighbors = numbering.neighbors(given)

@@ -24,6 +24,7 @@ BLOCK = 4096
 class WalkByRows(Reranker):
     """A method with edges of every item (`transitions`) that answers with a walk from them."""
 
+    answers_from_rows = True
     transitions: sparse.csr_array
     reach: Float64Array
     keep: int
@@ -36,18 +37,17 @@ class WalkByRows(Reranker):
     def _edges(self, found: Neighbors, itself: bool) -> sparse.csr_array:
         """Normalised edges to the nearest items and, for items of the graph, to the item itself."""
 
-    def _searched(self) -> int:
-        """How many nearest others an item's edges depend on."""
+    def _wanted(self, _: int) -> int:
         return int(self.params.k) - 1
 
     def _prepare(self) -> None:
         self.keep = self.limit("keep")
-        neighbors = self.neighbors(self._searched())
+        neighbors = self.neighbors()
         self.reach = reach_of(neighbors, self.params.k)
         self.transitions = self._edges(neighbors, itself=True)
 
     def _walk_new(self, queries: Vectors, top: int) -> Reached:
-        found = self.search(queries, self._searched())
+        found = self.search(queries, self._wanted(len(self.vectors)))
         rows = self._walk(self._edges(found, itself=False))
         return Reached.from_sparse(rows, top, self.candidates, None)
 

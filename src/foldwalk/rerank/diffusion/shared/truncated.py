@@ -7,53 +7,8 @@ from numba import njit, prange
 
 from foldwalk.core.types import AnyArray, Float32Array, Float64Array, Int32Array, IntArray, Scalar
 from foldwalk.neighbors.similarity import pair_similarity
-from foldwalk.walk.select import kth_largest
 
 UNKNOWN, OUTSIDE = -1, -2
-FEW = 256
-
-
-@njit()
-def _count_above(values: Float32Array, bound: Scalar) -> Scalar:
-    count = np.int32(0)  # as wide as what is compared, so that the compiler takes wide steps
-    for i in range(values.shape[0]):
-        count += np.int32(values[i] > bound)
-    return count
-
-
-@njit(cache=True, parallel=True)
-def kth_of_rows(scores: Float32Array, rank: int) -> Float32Array:
-    """The rank-th largest similarity of each row: counting narrows its range until few are left to sort.
-
-    Each time, the end of the range that is farther from the wanted rank moves close to it, by interpolation,
-    or by halves where that was of little use.
-    """
-    rows, columns = scores.shape
-    out = np.empty(rows, np.float32)
-    for row in prange(rows):
-        values, work = scores[row], np.empty(columns + 1, np.float32)
-        low, high = np.float32(-2), np.float32(2)
-        above_low, above_high, halve = columns, 0, False
-        while above_low - above_high > FEW:
-            below = above_low - rank > rank - above_high
-            wanted = rank + FEW // 3 if below else rank - FEW // 3
-            inside = above_low - above_high
-            share = 0.5 if halve else min(max((above_low - wanted) / inside, 0.05), 0.95)
-            middle = np.float32(low + (high - low) * share)
-            if middle <= low or middle >= high:
-                break  # nearly all that are left are equal
-            above = _count_above(values, middle)
-            if above >= rank:
-                low, above_low = middle, above
-            else:
-                high, above_high = middle, above
-            halve = 2 * (above_low - above_high) > inside
-        size = np.uint64(0)
-        for i in range(columns):  # written whether it stays or not, which leaves no branch to guess
-            work[size] = values[i]
-            size += np.uint64((values[i] > low) & (values[i] <= high))
-        out[row] = kth_largest(work, np.int64(size), rank - above_high)
-    return out
 
 
 @njit()

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
-import numpy as np
-import numpy.typing as npt
-from numba import njit, prange
 from pydantic import Field
 
 from foldwalk.core.neighbors import Neighbors
-from foldwalk.core.ranking import Ranking
-from foldwalk.core.types import Float32Array, Int32Array, IntArray
+from foldwalk.core.types import Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.neighbors import Searcher, prepare
 from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params
+from foldwalk.walk.sums import weighted_sums
 
 
 class ExpansionParams(Params):
@@ -27,13 +24,18 @@ class ExpansionParams(Params):
 class Expansion(Reranker):
     """A method says how neighbours are weighed; the vector itself weighs one."""
 
+    joins_graph = False
+
     @abstractmethod
     def _weights(self, neighbors: Neighbors) -> Float32Array: ...
+
+    def _wanted(self, _: int) -> int:
+        return int(self.params.k - 1 if self.params.dba else 0)
 
     def _prepare(self) -> None:
         self.expanded = self.searcher
         if self.params.dba:
-            around = self.neighbors(self.params.k - 1)
+            around = self.neighbors()
             self.expanded = Searcher(self._mean(self.vectors, around), self.params.metric, seed=self.seed)
 
     def _walk_new(self, queries: Vectors, top: int) -> Reached:
@@ -42,10 +44,6 @@ class Expansion(Reranker):
     def _walk_rows(self, rows: IntArray, top: int) -> Reached:
         queries = Vectors(self.vectors.values[rows])
         return self._second_search(queries, self.search_rows(rows, self.params.k), rows, top)
-
-    def rerank(self, queries: npt.ArrayLike, gallery: npt.ArrayLike, top: int = 100) -> Ranking:
-        """Expansion has no graph to join: the same as `fit(gallery)` and `rank(queries)`."""
-        return type(self)(self.params, self.seed).fit(gallery).rank(queries, top)
 
     def _second_search(self, queries: Vectors, found: Neighbors, own: IntArray | None, top: int) -> Reached:
         again = self.expanded.search(self._mean(queries, found), min(top, self.candidates), own)
@@ -56,17 +54,3 @@ class Expansion(Reranker):
         weights = self._weights(neighbors)
         sums = weighted_sums(vectors.values, self.vectors.values, neighbors.ids, weights)
         return prepare(Vectors(sums / (1 + weights.sum(axis=1, keepdims=True))), self.params.metric)
-
-
-@njit(cache=True, parallel=True)
-def weighted_sums(
-    own: Float32Array, items: Float32Array, ids: Int32Array, weights: Float32Array
-) -> npt.NDArray[np.float32]:
-    sums = own.copy()
-    for row in prange(own.shape[0]):
-        for place in range(ids.shape[1]):
-            if ids[row, place] >= 0:
-                weight, item = weights[row, place], ids[row, place]
-                for i in range(own.shape[1]):
-                    sums[row, i] += weight * items[item, i]
-    return sums

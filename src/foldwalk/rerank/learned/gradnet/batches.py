@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 
-from foldwalk.core.types import AnyArray, BoolArray, Float32Array, IntArray
+from foldwalk.core.types import BoolArray, Float32Array, IntArray
+from foldwalk.walk.balls import breadth_first_balls
 
 BALL = 16
 TRIES = 20
@@ -74,28 +74,3 @@ class SextetSampler:
         wanted = a * self.n + b
         places = np.minimum(np.searchsorted(self.edges, wanted), len(self.edges) - 1)
         return np.asarray((self.edges[places] == wanted) | (a == b))
-
-
-@njit(cache=True)
-def breadth_first_balls(indptr: IntArray, indices: IntArray, centres: IntArray, size: int) -> AnyArray:
-    """All centres, ball after ball: each ball grows breadth first from the next centre not yet in one."""
-    order = np.empty_like(centres)
-    taken = np.zeros(indptr.shape[0] - 1, np.bool_)
-    filled = 0
-    for centre in centres:
-        if taken[centre]:
-            continue
-        first, head = filled, filled
-        taken[centre] = True
-        order[filled] = centre
-        filled += 1
-        while head < filled and filled - first < size:
-            item = order[head]
-            head += 1
-            for edge in range(indptr[item], indptr[item + 1]):
-                other = indices[edge]
-                if not taken[other] and filled - first < size:
-                    taken[other] = True
-                    order[filled] = other
-                    filled += 1
-    return order

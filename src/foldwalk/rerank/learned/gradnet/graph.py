@@ -9,6 +9,7 @@ from scipy import sparse
 
 from foldwalk.core.graph import Graph
 from foldwalk.core.neighbors import Neighbors
+from foldwalk.core.principal import principal
 from foldwalk.core.seeds import generator
 from foldwalk.core.types import BoolArray, Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
@@ -117,8 +118,8 @@ def rotate(features: Float32Array) -> Float32Array:
     if dim <= n:
         return features
     wide = features.astype(np.float64)
-    squares, axes = np.linalg.eigh(wide @ wide.T)
-    kept = squares > squares.max() * 1e-12
-    kept[-1] = True  # one dimension at least, even where all is zero
+    squares, axes = principal(wide @ wide.T)
+    kept = squares > squares[0] * 1e-12
+    kept[0] = True  # one dimension at least, even where all is zero
     axes = axes[:, kept] * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(n)])[kept]
-    return np.ascontiguousarray((axes * np.sqrt(np.maximum(squares[kept], 0)))[:, ::-1], np.float32)
+    return np.ascontiguousarray(axes * np.sqrt(squares[kept]), np.float32)

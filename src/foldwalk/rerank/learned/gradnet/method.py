@@ -1,20 +1,24 @@
 """GRAD-Net: features learned on the graph of mutual neighbours; ranking is plain search among them.
 
 Z. Dou, H. Cui, L. Zhang and B. Wang, "Learning global and local consistent representations for unsupervised
-image retrieval via deep graph diffusion networks". With S the normalised affinities of mutual neighbours and
-H(0) the vectors beside their sparse codes over k-means centres:
+image retrieval via deep graph diffusion networks". With S the normalised affinities of mutual neighbours
+(eq. 2 and 8) and H(0) the vectors beside their sparse codes over k-means centres (eq. 9 and 10):
 
     H(l+1) = LeakyReLU( (I + S) H(l) W1 + S (S H(l) * H(l)) W2 )                               (eq. 16)
 
-Layers are concatenated and compared by the cosine. The weights are trained on the collection itself, without
-labels: neighbours are drawn together, and two neighbourhoods shall be as similar by one pair of members as by
-another. An unseen query gets the mean of its nearest items' features (QFE, eq. 23). Training needs torch;
-ranking with a method that was fitted or loaded does not. `model.py` lists the files of the single steps.
+Layers are concatenated (eq. 17) and compared by the cosine (eq. 18). The weights are trained on the
+collection itself, without labels: neighbours are drawn together (eq. 19), and two neighbourhoods shall be as
+similar by one pair of members as by another (eq. 20). An unseen query gets the mean of its nearest items'
+features (QFE, eq. 23). Training needs torch; ranking with a method that was fitted or loaded does not.
+`model.py` lists the files of the single steps.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from foldwalk.core.types import AnyArray, Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
@@ -31,15 +35,17 @@ from foldwalk.rerank.registry import register
 class GradNetMethod(Reranker):
     name = "gradnet"
     family = "learned"
-    paper = "Dou et al., Learning global and local consistent representations, deep graph diffusion networks"
+    paper = "Dou et al., Learning global and local consistent representations ... graph diffusion networks"
     summary = "features learned on the graph of mutual neighbours, without labels; then plain search"
     Parameters = GradNetParams
+    needs_training = True
 
     def _prepare(self) -> None:
         self.model = GradNet(seed=self.seed, **self.params.model_dump())
         rows = self._truncated()
         if rows is None:
-            self.model.fit_graph(self.vectors, self.neighbors(self._wanted()))
+            wanted = self.params.fixed_k or self.as_many_as_given(largest_k(self.params))
+            self.model.fit_graph(self.vectors, self.neighbors(wanted))
         else:
             inner = GradNet(seed=self.seed, **self.params.model_dump()).fit(self.vectors.values[rows])
             features = np.zeros((len(self.vectors), inner.features.shape[1]), np.float32)
@@ -47,12 +53,9 @@ class GradNetMethod(Reranker):
             self.model.adopt(self.vectors, features, inner.k)
         self._index()
 
-    def _wanted(self) -> int:
-        """Neighbours to know; of those handed in as many as there are, where k is still to be chosen."""
-        wanted = largest_k(self.params)
-        if self.params.fixed_k is None and self._given and self._neighbors is not None:
-            return min(wanted, self._neighbors.k)
-        return wanted
+    def _wanted(self, _: int) -> int:
+        """Where k is still to be chosen, it is chosen among as many as there are."""
+        return self.params.fixed_k or 0
 
     def _truncated(self) -> IntArray | None:
         """Section 3.7: the queries that joined the gallery and the nearest items of each, or None for all."""
@@ -67,8 +70,13 @@ class GradNetMethod(Reranker):
             Vectors(self.model.features[: self.candidates]), "cosine", self.params.search, self.seed
         )
 
-    def transform(self, queries: Float32Array) -> Float32Array:
+    def fit_transform(self, gallery: npt.ArrayLike, y: Any = None) -> Float32Array:  # noqa: ARG002
+        """Train, and give the features learned for the gallery itself; `transform` is for everybody else."""
+        return self.fit(gallery).model.features
+
+    def transform(self, queries: npt.ArrayLike) -> Float32Array:
         """The learned features of queries that were never seen."""
+        _ = self.vectors  # refuses where there is none
         return self.model.transform(queries)
 
     def _walk_new(self, queries: Vectors, top: int) -> Reached:

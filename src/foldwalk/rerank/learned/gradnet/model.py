@@ -30,7 +30,6 @@ import numpy.typing as npt
 from foldwalk.core.errors import BadInput, MissingExtra, NotFitted
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.ranking import Ranking
-from foldwalk.core.seeds import check_seed
 from foldwalk.core.types import Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.neighbors import Searcher, knn_graph, prepare
@@ -41,12 +40,13 @@ from foldwalk.rerank.learned.gradnet.query import expand, expand_again
 from foldwalk.rerank.learned.gradnet.saving import read_net, write_net
 from foldwalk.rerank.learned.shared.space import canonical_order
 from foldwalk.rerank.order import complete
+from foldwalk.rerank.parameterized import Parameterized
 
 if TYPE_CHECKING:
     from foldwalk.rerank.learned.gradnet.train import Epoch, GraphTrainer, Listener
 
 
-class GradNet:
+class GradNet(Parameterized):
     """Learned features of a collection, without labels.
 
     >>> net = GradNet(k=10, epochs=5)          # doctest: +SKIP
@@ -54,17 +54,28 @@ class GradNet:
     (1000, 2788)
     """
 
+    name = "gradnet"
+    Parameters = GradNetParams
     k: int
     features: Float32Array
 
     def __init__(self, *, seed: int = 0, **parameters: Any) -> None:
-        self.params = GradNetParams.make("gradnet", parameters)
-        self.seed = check_seed(seed)
+        super().__init__(seed=seed, **parameters)
         self._vectors: Vectors | None = None
 
-    def fit(self, gallery: npt.ArrayLike, listener: Listener | None = None) -> Self:
-        """Train on the gallery, (n, d). `listener` is called with an `Epoch` after every epoch."""
-        vectors = prepare(Vectors.check(gallery, "gallery"), self.params.metric)
+    def fit(
+        self,
+        gallery: npt.ArrayLike,
+        y: Any = None,  # noqa: ARG002
+        *,
+        listener: Listener | None = None,
+    ) -> Self:
+        """Train on the gallery, (n, d). `listener` is called with an `Epoch` after every epoch.
+
+        `y` has a place because scikit-learn gives it one; it is not looked at.
+        """
+        metric = self.params.metric
+        vectors = prepare(Vectors.check(gallery, "gallery", owned=metric == "euclidean"), metric)
         wanted = min(largest_k(self.params), len(vectors) - 1)
         if wanted < 1:
             nobody = np.zeros((len(vectors), 0))
@@ -113,6 +124,10 @@ class GradNet:
         self.__dict__.pop("learned", None)
         return self
 
+    def fit_transform(self, gallery: npt.ArrayLike, y: Any = None) -> Float32Array:  # noqa: ARG002
+        """Train, and give the features learned for the gallery itself; `transform` is for everybody else."""
+        return self.fit(gallery).features
+
     def transform(self, queries: npt.ArrayLike) -> Float32Array:
         """The learned features of queries that were never seen, (q, D), by QFE."""
         vectors = prepare(Vectors.check(queries, "queries", self.vectors.dim), self.params.metric)
@@ -151,6 +166,9 @@ class GradNet:
             return net.adopt(vectors, features, int(facts["k"]))
         except (KeyError, TypeError, ValueError) as error:
             raise BadInput(f"{path} is not a GRAD-Net saved by foldwalk: {error}.") from None
+
+    def _fitted_dim(self) -> int | None:
+        return None if self._vectors is None else self._vectors.dim
 
     @property
     def vectors(self) -> Vectors:

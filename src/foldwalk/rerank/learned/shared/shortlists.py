@@ -69,6 +69,7 @@ class ShortlistNetwork(Reranker):
     strangeness: float
     taught: dict[str, AnyArray] | None = None
     doubts_chains: ClassVar[bool] = False
+    needs_training = True
 
     @abstractmethod
     def _network(self) -> Any:
@@ -85,14 +86,18 @@ class ShortlistNetwork(Reranker):
 
     def learn(self, vectors: npt.ArrayLike, labels: npt.ArrayLike | None = None) -> Self:
         """Train on these items, with labels or without, and use what was learned for every later `fit`."""
-        pupil = type(self)(self.params, self.seed)
+        pupil = type(self)(**self.get_params())
         seen = prepare(Vectors.check(vectors, "vectors"), self.params.metric)
         truth = None if labels is None else GivenLabels(labels, len(seen))
-        pupil._vectors, pupil.candidates = seen, len(seen)
-        pupil._begin()
-        pupil._train(truth)
-        self.taught = pupil.weights
+        self.taught = pupil.weights_from(seen, truth)
         return self
+
+    def weights_from(self, vectors: Vectors, truth: GivenLabels | None) -> dict[str, AnyArray]:
+        """What the network learns from vectors as the metric sees them; without truth, from their graph."""
+        self._vectors, self.candidates = vectors, len(vectors)
+        self._begin()
+        self._train(truth)
+        return self.weights
 
     def save_weights(self, path: str | os.PathLike[str]) -> Path:
         """Write the network to a .npz file."""
@@ -123,6 +128,9 @@ class ShortlistNetwork(Reranker):
         same.taught = self.taught
         return same
 
+    def _wanted(self, _: int) -> int:
+        return max(self.params.k, NEIGHBORS) if self.taught is None else 0
+
     def _prepare(self) -> None:
         self._begin()
         if self.taught is None:
@@ -136,7 +144,7 @@ class ShortlistNetwork(Reranker):
         # The mean similarity of all pairs, from a sample: what is no more similar than that is a stranger.
         some = self.vectors.values[canonical_order(self.vectors)[:500]]
         self.strangeness = 0.0
-        self.strangeness = float(self._similarity(some[None], some[None], np.array(True)).mean())
+        self.strangeness = float(self.similarity(some[None], some[None], np.array(True)).mean())
         self._describe()
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
@@ -146,7 +154,7 @@ class ShortlistNetwork(Reranker):
     def _train(self, truth: GivenLabels | None) -> None:
         known = self.neighbors(max(self.params.k, NEIGHBORS))
         labels = truth or (PseudoLabels(known) if known.k else None)
-        near = self._padded(known.ids)
+        near = self.padded(known.ids)
         order, rng = canonical_order(self.vectors), generator(self.seed, self.name)
         if labels is not None:
             friends, strangers = self._told(labels, np.arange(len(near)), near)
@@ -187,7 +195,7 @@ class ShortlistNetwork(Reranker):
         """The middle one of those that rank lists about as well as any; plain search where it does."""
         with need_torch(self.name).no_grad():
             blends = [
-                self._blends(self.vectors.values[rows[p]], ids[p], TRUSTS) for p in self._parts(len(rows))
+                self._blends(self.vectors.values[rows[p]], ids[p], TRUSTS) for p in self.parts(len(rows))
             ]
         joined = (np.concatenate(parts) for parts in zip(*blends, strict=True))
         found = np.array([mean_average_precision(scores, friends, strangers) for scores in joined])
@@ -199,7 +207,7 @@ class ShortlistNetwork(Reranker):
         scores = self._scores(queries, ids).numpy()
         if set(trusts) == {1.0}:
             return [scores] * len(trusts)
-        plain = self._similarity(queries[:, None], self._items(ids), (ids >= 0)[:, None])[:, 0]
+        plain = self.similarity(queries[:, None], self.items_of(ids), (ids >= 0)[:, None])[:, 0]
         return [np.asarray((1 - trust) * np.clip(plain, -1, 1) + trust * scores) for trust in trusts]
 
     def _loss(self, queries: Float32Array, ids: Int32Array, friends: Any, strangers: Any) -> Any:
@@ -236,8 +244,8 @@ class ShortlistNetwork(Reranker):
         trust = float(self.network.trust)
         scores = found.similarities.copy()
         with task(f"{self.name} on shortlists", len(queries)) as advance, torch.no_grad():
-            for part in self._parts(len(queries) if trust > 0 else 0):
-                ids = self._padded(found.ids[part])
+            for part in self.parts(len(queries) if trust > 0 else 0):
+                ids = self.padded(found.ids[part])
                 blended = self._blends(queries.values[part], ids, [trust])[0]
                 scores[part] = blended[:, : found.k]
                 advance(len(ids))
@@ -246,22 +254,22 @@ class ShortlistNetwork(Reranker):
         reached = Reached.from_sparse(rows, top, self.candidates, None)
         return Reached(reached.ids, reached.scores - 2)
 
-    def _padded(self, ids: Int32Array) -> Int32Array:
+    def padded(self, ids: Int32Array) -> Int32Array:
         """Lists of exactly k places, -1 where there is nobody."""
         k: int = self.params.k
         return np.pad(ids[:, :k], ((0, 0), (0, max(0, k - ids.shape[1]))), constant_values=-1)
 
-    def _parts(self, count: int) -> list[slice]:
+    def parts(self, count: int) -> list[slice]:
         """So many lists in parts whose vectors take little memory."""
         size = MOST_NUMBERS // (self.params.k * self.vectors.values.shape[1])
         size = max(1, min(size, MOST_LISTS))
         return [slice(first, first + size) for first in range(0, count, size)]
 
-    def _items(self, ids: Int32Array) -> Float32Array:
+    def items_of(self, ids: Int32Array) -> Float32Array:
         """The vectors of lists of items, (q, k, d); zeros where there is nobody."""
         return np.where((ids >= 0)[:, :, None], self.vectors.values[ids], np.float32(0))
 
-    def _similarity(self, a: Float32Array, b: Float32Array, known: BoolArray) -> Float32Array:
+    def similarity(self, a: Float32Array, b: Float32Array, known: BoolArray) -> Float32Array:
         """Similarities of two stacks of vectors, counted from that of strangers, 0 beside absent items."""
         products = a @ b.transpose(0, 2, 1)
         if self.params.metric == "euclidean":

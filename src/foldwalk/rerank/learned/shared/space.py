@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from foldwalk.core.principal import principal
 from foldwalk.core.types import AnyArray, Float32Array, Float64Array, IntArray
 from foldwalk.core.vectors import Vectors
 
@@ -59,13 +60,13 @@ class Space:
         wide = (values if lift is None else lift.place(values)).astype(np.float64)
         n, dim = wide.shape
         if dim <= n:
-            squares, axes = np.linalg.eigh(wide.T @ wide)
+            squares, axes = principal(wide.T @ wide)
         else:
-            squares, rows = np.linalg.eigh(wide @ wide.T)
+            squares, rows = principal(wide @ wide.T)
             axes = wide.T @ (rows / np.sqrt(np.maximum(squares, 1e-30)))
-        kept = np.flatnonzero(squares > squares[-1] * 1e-10)[::-1][:dimensions]
+        kept = np.flatnonzero(squares > squares[0] * 1e-10)[:dimensions]
         # One axis at least, even where all is zero.
-        return cls(lift, np.ascontiguousarray(axes[:, kept if len(kept) else [-1]], np.float32))
+        return cls(lift, np.ascontiguousarray(axes[:, kept if len(kept) else [0]], np.float32))
 
     def place(self, values: Float32Array) -> Float32Array:
         """Directions of vectors as the metric sees them; what has none stays zero."""

@@ -1,6 +1,7 @@
-"""Write docs/methods.md and docs/datasets.md from the registries: `python docs/generate.py`.
+"""Write the pages of methods, data sets, backbones, trainings and stores from their registries.
 
-The pages are committed; a test compares them with what this program would write.
+Run `python docs/generate.py`. The pages are committed; a test compares them with what this program would
+write.
 """
 
 from __future__ import annotations
@@ -9,18 +10,26 @@ import importlib
 import inspect
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from pathlib import Path
 from textwrap import dedent
+from types import ModuleType
 
 import foldwalk.datasets.features
-from foldwalk import datasets, rerank
+import foldwalk.stores.types
+from foldwalk import datasets, rerank, stores
+from foldwalk.descriptors import BackboneCard, backbones
+from foldwalk.learn import trainings
+from foldwalk.learn.sections import Section
+from foldwalk.learn.trainer.config import Data, Model
+from foldwalk.learn.trainer.settings import TrainingSettings
 from foldwalk.rerank.params import Parameter, Params, parameters_of
 from foldwalk.rerank.registry import FAMILIES, method_class
 
 DOCS = Path(__file__).resolve().parent
 WRITTEN_BY = "<!-- Written by `python docs/generate.py`: change the sources, not this page. -->"
+NOTHING = '""'
 
 METHODS_INTRO = """\
 Every method has the same interface: `fit`, `rank`, `rank_self`, `rerank`. What they share (the metric, ties,
@@ -78,6 +87,39 @@ feature file may stand in place of a name. Such sets are measured leave-one-out,
 queries and their labels, queries against gallery.
 """
 
+STORES_INTRO = """\
+A store is where the vectors of a collection live, with their keys, metadata, small pictures and whatever is
+derived from them. `Index.create`, `Index.open` and every command take a path or a URL; the scheme of the URL
+names the store. `foldwalk stores` prints this table.
+"""
+
+ADD_A_STORE = """\
+A store is one file or folder below `src/foldwalk/stores/`: a class that inherits `foldwalk.stores.Store` and
+stands under the decorator `foldwalk.stores.registry.register`. It sets `name`, `schemes` (those of its URLs),
+`summary` and, where it needs more than the core installation, `extra`; packages of an extra are imported when
+a store is opened, not before. The registry finds it; the index, the command line, the service, this page and
+the contract tests then know it. `tests/contract/store_hooks.py` gets one line that says how to make an empty
+one. Then `tests/contract/test_contract_stores.py` tells whether it keeps what is promised below.
+"""
+
+BACKBONES_INTRO = """\
+A backbone turns pictures into vectors: `foldwalk index photos/ --backbone NAME`, or `backbone(NAME)` of
+`foldwalk.descriptors`. `foldwalk backbones NAME` prints the same cards in a terminal. What they have in
+common stands in [Pictures to vectors](descriptors.md).
+"""
+
+TRAININGS_INTRO = """\
+`foldwalk train NAME` runs a training; `foldwalk trainings NAME` prints the same cards in a terminal. What the
+trainings are for, and what they bring, stands in [Metric learning](metric-learning.md) and
+[GRAD-Net](gradnet.md).
+"""
+
+SECTIONS_INTRO = """\
+Trainings with `--config FILE` are told by a small TOML file what to train on. It says only what differs from
+the defaults. These sections belong to all of them; each has one more, which bears its name, and a file may
+hold those of several.
+"""
+
 
 def methods_page() -> str:
     """Families, and in them each method: summary, paper, explanation, parameters."""
@@ -116,7 +158,7 @@ def method_section(card: rerank.MethodCard) -> str:
     return join(
         [
             f"### {card.name} {{ #{card.name} }}",
-            f"Paper: {prose(card.paper)}. Source: `{module.__name__.replace('.', '/')}.py`.",
+            f"Paper: {prose(card.paper)}. {source(module)}",
             ". ".join(f"{fact}: {'yes' if holds else 'no'}" for fact, holds in card.facts().items()) + ".",
             explanation(module.__doc__ or ""),
             parameter_table([p for p in card.parameters if p not in parameters_of(Params)]),
@@ -129,7 +171,10 @@ def parameter_table(parameters: Sequence[Parameter]) -> str:
         return "It has no parameters of its own."
     return table(
         ("parameter", "default", "range", "meaning"),
-        ([f"`{p.name}`", f"`{p.default}`", prose(p.range), prose(p.text)] for p in parameters),
+        (
+            [f"`{p.name}`", f"`{str(p.default) or NOTHING}`", prose(p.range), prose(p.text)]
+            for p in parameters
+        ),
     )
 
 
@@ -158,6 +203,143 @@ def dataset_section(card: datasets.DatasetCard) -> str:
     if card.reference != "none":
         parts.append(f"Reference: {prose(card.reference)}.")
     return join(parts)
+
+
+def stores_page() -> str:
+    """Each store, and what someone who adds one has to provide."""
+    cards = [stores.describe(name) for name in stores.names()]
+    parts = ["# Stores", WRITTEN_BY, STORES_INTRO]
+    parts.append(
+        table(
+            ("store", "addresses", "what it is", "needs"),
+            (
+                [
+                    f"`{card.name}`",
+                    ", ".join(f"`{scheme}://...`" for scheme in card.schemes),
+                    prose(card.summary),
+                    f"`foldwalk[{card.extra}]`" if card.extra else "nothing more",
+                ]
+                for card in cards
+            ),
+        )
+    )
+    parts += ["## Add a store", ADD_A_STORE, explanation(sys.modules[stores.Store.__module__].__doc__ or "")]
+    for protocol in (stores.Store, stores.Writer):
+        parts += [f"### {protocol.__name__}", explanation(protocol.__doc__ or ""), members_table(protocol)]
+    parts += ["## What is handed over", types_table(foldwalk.stores.types)]
+    return join(parts)
+
+
+def members_table(protocol: type) -> str:
+    """The members of a protocol: arguments, whether they have to be written, what they promise."""
+    members = {name: getattr(protocol, name) for name in vars(protocol) if not name.startswith("_")}
+    return table(
+        ("member", "to provide", "what it does"),
+        (
+            [
+                f"`{name}({', '.join(arguments(function))})`",
+                "yes" if getattr(function, "__isabstractmethod__", False) else "",
+                one_line(function.__doc__ or ""),
+            ]
+            for name, function in members.items()
+            if callable(function)
+        ),
+    )
+
+
+def types_table(module: ModuleType) -> str:
+    """The plain types of a module, by their fields."""
+    kinds = (
+        kind for kind in vars(module).values() if inspect.isclass(kind) and kind.__module__ == module.__name__
+    )
+    return table(
+        ("type", "fields", "what it is"),
+        (
+            [
+                f"`{kind.__name__}`",
+                ", ".join(f"`{name}`" for name in arguments(kind)),
+                one_line(kind.__doc__ or ""),
+            ]
+            for kind in kinds
+        ),
+    )
+
+
+def arguments(function: Callable[..., object]) -> list[str]:
+    given = [p for p in inspect.signature(function).parameters.values() if p.name != "self"]
+    return [p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in given]
+
+
+def one_line(docstring: str) -> str:
+    return prose(" ".join(docstring.split()))
+
+
+def backbones_page() -> str:
+    """Each backbone: how it is named, what it needs, its options."""
+    cards = [backbones.describe(name) for name in backbones.names()]
+    parts = ["# Backbones", WRITTEN_BY, BACKBONES_INTRO]
+    parts.append(
+        table(
+            ("backbone", "how it is named", "what it is"),
+            ([f"[`{c.name}`](#{c.name})", prose(c.named), prose(c.summary)] for c in cards),
+        )
+    )
+    return join([*parts, *map(backbone_section, cards)])
+
+
+def backbone_section(card: BackboneCard) -> str:
+    module = sys.modules[backbones.backbone_class(card.name).__module__]
+    needs = f'`pip install "foldwalk[{card.extra}]"`' if card.extra else "nothing more"
+    named = "" if card.example == card.named else f"{prose(card.named)}, for example "
+    named += f"`{card.example}`"
+    parts = [
+        f"### {card.name} {{ #{card.name} }}",
+        f"Named: {named}. Needs: {needs}. Dimensions: {prose(card.dimensions)}. {source(module)}",
+        explanation(module.__doc__ or ""),
+        prose(card.remark),
+    ]
+    if card.options:
+        parts.append(table(("option", "default"), ([f"`{k}`", f"`{v}`"] for k, v in card.options.items())))
+    return join(filter(None, parts))
+
+
+def trainings_page() -> str:
+    """The sections of a configuration, and each training: paper, explanation, its own section."""
+    cards = [trainings.describe(name) for name in trainings.names()]
+    parts = ["# Trainings", WRITTEN_BY, TRAININGS_INTRO]
+    parts.append(
+        table(
+            ("training", "labels", "what it does"),
+            (
+                [f"[`{c.name}`](#{c.name})", "needed" if c.needs_labels else "none", prose(c.summary)]
+                for c in cards
+            ),
+        )
+    )
+    parts += ["## The configuration", SECTIONS_INTRO]
+    shared: dict[str, type[Section]] = {"data": Data, "model": Model, "training": TrainingSettings}
+    for name, section in shared.items():
+        parts += [f"### The section \\[{name}\\] {{ #section-{name} }}"]
+        parts += [parameter_table(parameters_of(section))]
+    return join([*parts, "## All trainings", *map(training_section, cards)])
+
+
+def training_section(card: trainings.TrainingCard) -> str:
+    module = sys.modules[trainings.training_class(card.name).__module__]
+    return join(
+        [
+            f"### {card.name} {{ #{card.name} }}",
+            f"Paper: {prose(card.paper)}. {source(module)}",
+            explanation(module.__doc__ or ""),
+            f"```console\nfoldwalk train {card.name} {card.usage} --out OUT\n```",
+            f"It writes {', '.join(f'`{name}`' for name in card.writes)}.",
+            parameter_table(card.parameters),
+        ]
+    )
+
+
+def source(module: ModuleType) -> str:
+    return f"Source: `{module.__name__.replace('.', '/')}.py`."
 
 
 def shorten(layout: Sequence[str]) -> list[str]:
@@ -202,7 +384,14 @@ def join(parts: Iterable[str]) -> str:
 
 def pages() -> dict[Path, str]:
     """The generated pages and what they should hold."""
-    return {DOCS / "methods.md": methods_page() + "\n", DOCS / "datasets.md": datasets_page() + "\n"}
+    written = {
+        "methods": methods_page,
+        "datasets": datasets_page,
+        "backbones": backbones_page,
+        "trainings": trainings_page,
+        "stores": stores_page,
+    }
+    return {DOCS / f"{name}.md": page() + "\n" for name, page in written.items()}
 
 
 if __name__ == "__main__":

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from foldwalk import datasets, rerank
+from foldwalk import datasets, rerank, stores
+from foldwalk.descriptors import backbones
+from foldwalk.learn import trainings
 from foldwalk.rerank import registry
 from foldwalk.rerank.expansion.plain import Plain
 
@@ -23,12 +25,28 @@ def test_page_is_up_to_date(path):
     )
 
 
-def test_every_method_and_data_set_has_a_section():
-    methods, sets = (text.splitlines() for text in PAGES.values())
-    for name in rerank.names():
-        assert f"### {name} {{ #{name} }}" in methods
-    for name in datasets.names():
-        assert any(line.startswith(f"### {name} {{") for line in sets)
+@pytest.mark.parametrize(
+    ("page", "names"),
+    [
+        ("methods", rerank.names()),
+        ("datasets", datasets.names()),
+        ("backbones", backbones.names()),
+        ("trainings", trainings.names()),
+    ],
+)
+def test_everything_registered_has_a_section(page, names):
+    lines = PAGES[ROOT / "docs" / f"{page}.md"].splitlines()
+    for name in names:
+        assert any(line.startswith(f"### {name} {{") for line in lines)
+
+
+def test_every_store_and_what_it_must_provide_stand_on_the_page():
+    lines = PAGES[ROOT / "docs" / "stores.md"].splitlines()
+    for name in stores.names():
+        assert any(line.startswith(f"| `{name}` |") for line in lines)
+    for protocol in (stores.Store, stores.Writer):
+        for name in protocol.__abstractmethods__:
+            assert any(line.startswith(f"| `{name}(") and "| yes |" in line for line in lines)
 
 
 def test_a_new_method_changes_the_page():

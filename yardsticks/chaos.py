@@ -21,7 +21,9 @@ import numpy as np
 
 from broken_pictures import write_broken, write_good
 from chaos_looks import PROCESSES, compile_once, in_process, look, vectors_of
-from foldwalk.index import AddReport, Index, pictures
+from foldwalk.index import Index, pictures
+from foldwalk.stores.folder.writing import FolderWriter
+from foldwalk.stores.types import Counts
 
 PICTURES, MANY_PICTURES, BATCH = 60, 320, 16
 
@@ -143,14 +145,14 @@ def kill_once(
 def index_photos(path: Path, photos: Path, report: Connection) -> None:
     """What ``foldwalk index`` does: make the index or go on with it, and add the pictures."""
     pictures.COMMIT_EVERY = pictures.BATCH = BATCH
-    store = pictures.store
+    put_items = FolderWriter.put_items
 
-    def reported(*args: Any) -> AddReport:
-        stored = store(*args)
+    def reported(*args: Any) -> Counts:
+        counts = put_items(*args)
         report.send("commit")
-        return stored
+        return counts
 
-    pictures.store = reported
+    FolderWriter.put_items = reported
     report.send("ready")
     index = Index.open(path) if path.exists() else Index.create(path, backbone="pixels")
     index.add_images(photos)

@@ -20,7 +20,9 @@ from foldwalk.index import Index
 DIM = 32 * 32  # what the backbone "pixels" gives
 PROCESSES = multiprocessing.get_context("forkserver")
 # Imported once for all children: their kernels start in each, as they must after a fork.
-PROCESSES.set_forkserver_preload([f"foldwalk.index.{name}" for name in ("pictures", "search", "verify")])
+PROCESSES.set_forkserver_preload(
+    [f"foldwalk.index.{name}" for name in ("pictures", "asking.search", "verify")]
+)
 
 
 def vector_of(key: str) -> np.ndarray:

@@ -13,11 +13,12 @@ import numpy as np
 import torch
 from torch import nn
 
+from foldwalk.learn.mining.recipe import MinedRecipe
 from foldwalk.learn.trainer import evaluate_embedding
-from foldwalk.learn.trainer.config import Config, Method, parse_config
-from foldwalk.learn.trainer.job import Inputs, make_model, make_recipe, split
-from foldwalk.learn.trainer.loop import Settings, Trainer
-from foldwalk.learn.trainer.recipes import MinedRecipe, Recipe
+from foldwalk.learn.trainer.config import Config, make_config, parse_config
+from foldwalk.learn.trainer.job import Inputs, make_model, split
+from foldwalk.learn.trainer.loop import Trainer
+from foldwalk.learn.trainer.recipe import Recipe
 from harness import RESULTS, save
 
 AXES = 512  # of 1280
@@ -82,7 +83,7 @@ def configure(dataset: str, held_out: float = 0.0, **sections: dict[str, Any]) -
         config["data"]["held_out"] = held_out
     for section, values in sections.items():
         config[section] = config[section] | values
-    return Config(**config)
+    return make_config(config)
 
 
 def plain(data: tuple[Inputs, Inputs], clustering: bool = True) -> dict[str, list[float]]:
@@ -95,18 +96,18 @@ def once(figures: dict[str, float]) -> dict[str, list[float]]:
     return {name: [value] for name, value in figures.items()}
 
 
-def make_trainer(method: Method, config: Config, data: tuple[Inputs, Inputs]) -> Trainer:
+def make_trainer(method: str, config: Config, data: tuple[Inputs, Inputs]) -> Trainer:
     train, test = data
     return Trainer(
         _model(config, train),
         train.inputs,
         _recipe(method, config, train),
-        Settings(**config.training.model_dump()),
+        config.training,
         (test.inputs, test.labels),
     )
 
 
-def train_once(method: Method, config: Config, data: tuple[Inputs, Inputs]) -> dict[str, float]:
+def train_once(method: str, config: Config, data: tuple[Inputs, Inputs]) -> dict[str, float]:
     history = make_trainer(method, config, data).fit()
     return {key: value for key, value in history[-1].items() if key in FIGURES}
 
@@ -121,13 +122,13 @@ def _model(config: Config, train: Inputs) -> nn.Module:
     return copy.deepcopy(_starts[key])
 
 
-def _recipe(method: Method, config: Config, train: Inputs) -> Recipe:
+def _recipe(method: str, config: Config, train: Inputs) -> Recipe:
     """Pools do not depend on the seed, only what is drawn from them: mined once."""
     if method != "mom":
-        return make_recipe(method, config, train)
+        return config.chosen(method).recipe(config, train)
     key = config.mom.model_dump_json()
     if key not in _mined:
-        made = make_recipe(method, config, train)
+        made = config.chosen(method).recipe(config, train)
         assert isinstance(made, MinedRecipe)
         _mined[key] = made
     recipe = copy.copy(_mined[key])

@@ -21,8 +21,8 @@ from foldwalk.learn.trainer.config import Config
 from foldwalk.learn.trainer.evaluation import split_classes
 from foldwalk.learn.trainer.job import Inputs, make_model
 from foldwalk.learn.trainer.lite0 import LastBlocks
-from foldwalk.learn.trainer.loop import Settings, Trainer
-from foldwalk.learn.trainer.recipes import Recipe
+from foldwalk.learn.trainer.loop import Trainer
+from foldwalk.learn.trainer.recipe import Recipe
 
 BATCH = 64
 
@@ -63,6 +63,6 @@ def distilled(config: Config, train: Inputs, targets: Float32Array) -> LastBlock
     assert isinstance(model, LastBlocks)
     with torch.no_grad():
         wanted = functional.normalize(model.head(torch.from_numpy(targets)))
-    settings = Settings(**config.training.model_dump())
+    settings = config.training
     Trainer(model, train.inputs, CosineRecipe(wanted, config.training.seed), settings).fit()
     return model

@@ -17,7 +17,7 @@ import torch
 
 from foldwalk.learn.edms.ensemble import Learner, MetaClassEnsemble
 from foldwalk.learn.edms.variants import ROWS
-from foldwalk.learn.trainer import Settings, evaluate_embedding
+from foldwalk.learn.trainer import evaluate_embedding
 from foldwalk.learn.trainer.config import Config
 from metric_learning import (
     FIGURES,
@@ -92,7 +92,7 @@ def _ensembles(
         meta_classes=meta_classes,
         dim=meta_classes if one_hot else options.dim,
         init="random" if one_hot else "whiten",
-        settings=Settings(**base.training.model_dump() | {"learning_rate": rate}),
+        settings=base.training.model_copy(update={"learning_rate": rate}),
     )
     return train_ensembles(learner, data, options.seeds, clustering=not options.choose)
 
@@ -107,7 +107,7 @@ def train_ensembles(
     for seed in range(seeds):
         # Learners of two seeds share nothing: a seed's members count from 100 times the seed.
         ensemble = MetaClassEnsemble(MEMBERS, learner, seed=100 * seed).fit(train.features, train.labels)
-        for head in ensemble.heads:
+        for head in ensemble.heads_:
             with torch.no_grad():
                 embedded = head(torch.from_numpy(test.features)).numpy()
             alone.append(evaluate_embedding(embedded, test.labels, clustering=False))

@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.metric_learning.edms import MEMBERS, train_ensembles
 from foldwalk.learn.edms.ensemble import Learner
-from foldwalk.learn.trainer import Settings
+from foldwalk.learn.trainer import TrainingSettings
 from metric_learning import Rows, arguments, begin, markdown, measured_before, plain, summary, write
 from metric_learning_choice import HELD_OUT, swapped
 
@@ -32,7 +32,7 @@ class Kind:
     losses: tuple[str, ...] = ("binomial",)
     grouped: bool = False
 
-    def learners(self, classes: int, settings: Settings) -> list[Learner]:
+    def learners(self, classes: int, settings: TrainingSettings) -> list[Learner]:
         groups = classes // 2 if self.grouped else classes
         return [
             Learner(
@@ -97,7 +97,7 @@ def main() -> None:
     training: dict[str, Any] = base.training.model_dump() | {"epochs": epochs}
     kinds = KINDS | CLOSER
     for title in options.kinds or ((CLOSER if options.both_halves else KINDS) if options.choose else FINAL):
-        learners = kinds[title].learners(classes, Settings(**training))
+        learners = kinds[title].learners(classes, TrainingSettings(**training))
         found = [train_ensembles(learners, half, seeds, clustering=not options.choose) for half in halves]
         alone, together = (_joined(list(runs)) for runs in zip(*found, strict=True))
         rows[f"{title}, one"], rows[f"{title}, ensemble of {MEMBERS}"] = alone, together

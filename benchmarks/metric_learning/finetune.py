@@ -22,11 +22,11 @@ import torch
 from benchmarks.metric_learning.distil import distilled, full_size_features
 from foldwalk import datasets
 from foldwalk.learn.trainer import evaluate_embedding
-from foldwalk.learn.trainer.config import Config, Method
+from foldwalk.learn.trainer.config import Config
 from foldwalk.learn.trainer.evaluation import split_classes
-from foldwalk.learn.trainer.job import Inputs, make_model, make_recipe
+from foldwalk.learn.trainer.job import Inputs, make_model
 from foldwalk.learn.trainer.lite0 import LastBlocks
-from foldwalk.learn.trainer.loop import Settings, Trainer
+from foldwalk.learn.trainer.loop import Trainer
 from harness import RESULTS
 from metric_learning import (
     FIGURES,
@@ -66,7 +66,7 @@ def _mined_head(positive_k: int) -> Sections:
     return {"model": {"kind": "linear"}, "training": training, "mom": mom}
 
 
-CHOICES: dict[str, tuple[Method, Sections]] = {
+CHOICES: dict[str, tuple[str, Sections]] = {
     **{
         f"CGML, rate {rate}, head 1e-3": ("cgml", _rate(float(rate)))
         for rate in ("1e-4", "3e-4", "1e-5", "3e-5")
@@ -85,7 +85,7 @@ MOM: Sections = {
     "training": {"epochs": 3, "learning_rate": 1e-5, "head_rate": 30.0},
     "mom": {"miner": {"positive_k": 10, "anchors": 1000, "anchor_choice": "random"}, "tuples": 42},
 }
-ROWS: dict[str, tuple[Method, Sections]] = {
+ROWS: dict[str, tuple[str, Sections]] = {
     "CGML (Binomial), the head alone": ("cgml", HEAD),
     "CGML (Binomial)": ("cgml", {}),
     # Twice the steps of the choice: six epochs of half of the data are three of all.
@@ -146,7 +146,7 @@ def configured(held_out: float, changes: Sections) -> Config:
     return configure("cub", held_out, **merged)
 
 
-def _told(method: Method, config: Config) -> dict[str, Any]:
+def _told(method: str, config: Config) -> dict[str, Any]:
     return config.model_dump(include={"model", "training", method})
 
 
@@ -156,7 +156,7 @@ def _alike(before: dict[str, Any], now: dict[str, Any]) -> bool:
 
 
 def fine_tune(
-    method: Method,
+    method: str,
     config: Config,
     data: tuple[Inputs, Inputs],
     mirrored: bool,
@@ -169,8 +169,8 @@ def fine_tune(
             data = _seen(start, train), _seen(start, test)
         train, test = (Inputs(part.features, part.labels, part.features) for part in data)
         start, mirrored = None, False
-    recipe = make_recipe(method, config, train)
-    settings = Settings(**config.training.model_dump())
+    recipe = config.chosen(method).recipe(config, train)
+    settings = config.training
     trainer = Trainer(start or make_model(config, train), train.inputs, recipe, settings)
     began, processor = time.perf_counter(), time.process_time()
     trainer.fit()

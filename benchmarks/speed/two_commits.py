@@ -1,10 +1,10 @@
 """Two commits side by side: CPU seconds of fitting and ranking, alternating in one run.
 
-    python -m benchmarks.speed.two_commits OLD NEW [--sizes 10000,100000] [--methods plain,cas,...] [--rounds 5]
+    python -m benchmarks.speed.two_commits OLD NEW [--sizes 10000,100000] [--methods ...] [--rounds 5]
 
 OLD and NEW are checkouts; both run with this interpreter. The k-NN graph is made once and handed in. Each
-measurement is a process of its own that warms up first. A figure is the median of the rounds, in which the two
-commits take turns; "ratio" is new over old.
+measurement is a process of its own that warms up first. A figure is the median of the rounds, in which the
+two commits take turns; "ratio" is new over old.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ from foldwalk.neighbors import knn_graph
 n, target = int(sys.argv[1]), sys.argv[2]
 data = synthetic(n, d={DIM})
 gallery = Vectors.check(data.gallery).unit()
-few = np.resize(data.queries, ({QUERIES}, {DIM})) + np.random.default_rng(0).normal(0, .01, ({QUERIES}, {DIM}))
+queries = np.resize(data.queries, ({QUERIES}, {DIM}))
+queries = (queries + np.random.default_rng(0).normal(0, .01, queries.shape)).astype(np.float32)
 found = knn_graph(gallery, {WIDTH})
-np.savez(target, gallery=gallery.values, queries=few.astype(np.float32), ids=found.ids, sims=found.similarities)
+np.savez(target, gallery=gallery.values, queries=queries, ids=found.ids, sims=found.similarities)
 """
 
 WORK = f"""

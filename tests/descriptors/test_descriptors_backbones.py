@@ -12,7 +12,7 @@ from PIL import Image
 
 from foldwalk.core.errors import BadInput, BadParameter, FoldwalkError, MissingData, MissingExtra, UnknownName
 from foldwalk.datasets.pixels import grey_pixels
-from foldwalk.descriptors import Backbone, backbone, names
+from foldwalk.descriptors import Backbone, backbone, is_known, names
 
 COLOURS = [Image.new("RGB", (40, 30), colour) for colour in ("red", "lime", "blue", "white")]
 
@@ -25,13 +25,17 @@ def mean_colour(pictures):
 
 
 def test_names():
-    assert names() == ["effnet_lite0", "pixels"]
+    assert {"effnet_lite0", "function", "onnx", "open_clip", "pixels", "timm", "torchvision"} <= set(names())
     with pytest.raises(UnknownName, match="did you mean effnet_lite0"):
         backbone("effnet_lite")
-    with pytest.raises(UnknownName, match=r"there are effnet_lite0, pixels, timm:NAME"):
+    with pytest.raises(UnknownName, match=r"there are effnet_lite0, a Python function, .* timm:NAME"):
         backbone("zebra")
-    with pytest.raises(UnknownName):
-        backbone("keras:resnet")
+    for name in ("keras:resnet", "timm:", "onnx", "function"):
+        assert not is_known(name)
+        with pytest.raises(UnknownName):
+            backbone(name)
+    assert is_known("timm:anything")
+    assert is_known("some/model.onnx")
 
 
 def test_a_backbone_is_handed_through():

@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from foldwalk.core import BadInput, FoldwalkError, MissingData
-from foldwalk.index import Busy, CannotWrite, Damaged, Index, blocks, derived, writing
-from foldwalk.index.catalog import FORMAT
-from foldwalk.index.lock import writer_lock
+from foldwalk.index import Busy, CannotWrite, Damaged, Index
+from foldwalk.stores.folder import blocks, rows, writing
+from foldwalk.stores.folder.formats import FORMAT
+from foldwalk.stores.folder.lock import writer_lock
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:
@@ -165,7 +166,7 @@ def test_a_full_disk_is_one_sentence_and_no_change(index, vectors, monkeypatch):
             index.add_vectors(vectors[:5] + 1, [f"b{i}" for i in range(5)])
     assert (len(index), index.version) == (120, 1)
     with monkeypatch.context() as patch:
-        patch.setattr(derived.np, "savez", full)
+        patch.setattr(rows.zipfile, "ZipFile", full)
         index.remove(["a0"])  # the graph cannot be saved, which only costs time later
     assert len(index) == 119
     with Index.open(index.path) as again:
@@ -187,7 +188,7 @@ def test_a_folder_that_cannot_be_written_can_be_read(index, monkeypatch):
     before = snapshot(index.path)
     for leftover in index.path.glob("catalog.db-*"):
         leftover.unlink()
-    monkeypatch.setattr("foldwalk.index.catalog.os.access", lambda *_: False)
+    monkeypatch.setattr("foldwalk.stores.folder.catalog.os.access", lambda *_: False)
     with Index.open(index.path) as reader:
         assert len(reader.search("a3", method="plain").hits) == 10
         assert reader.verify().ok
@@ -239,12 +240,12 @@ def late_number(index: Index) -> None:
 
 
 def damage_graph(index: Index) -> None:
-    path = next(index.derived.glob("graph-*.npz"))
+    path = next((index.path / "derived").glob("graph-*.npz"))
     path.write_bytes(path.read_bytes()[:-500])
 
 
 def wrong_graph(index: Index) -> None:
-    path = next(index.derived.glob("graph-*.npz"))
+    path = next((index.path / "derived").glob("graph-*.npz"))
     with np.load(path) as file:
         arrays = dict(file)
     arrays["similarities"] = arrays["similarities"] + 0.1
@@ -252,7 +253,7 @@ def wrong_graph(index: Index) -> None:
 
 
 def missing_neighbours(index: Index) -> None:
-    path = next(index.derived.glob("graph-*.npz"))
+    path = next((index.path / "derived").glob("graph-*.npz"))
     with np.load(path) as file:
         arrays = dict(file)
     arrays["ids"] = arrays["ids"].copy()

@@ -7,7 +7,7 @@ import pytest
 
 from foldwalk.core import BadInput, MissingData
 from foldwalk.index import exchange
-from foldwalk.index.knn import KnnGraph
+from foldwalk.index.graph.knn import KnnGraph
 from samples import clustered
 
 

@@ -9,8 +9,9 @@ import pytest
 
 from foldwalk import rerank
 from foldwalk.core import BadInput
-from foldwalk.index import Index, fitted
-from foldwalk.index.knn import WIDTH
+from foldwalk.index import Index
+from foldwalk.index.asking import fitted
+from foldwalk.index.graph.knn import PROMISED
 from foldwalk.rerank.diffusion.cas import CAS
 
 
@@ -44,7 +45,7 @@ def test_a_method_is_fitted_once_for_each_version(index, saved, vectors):
 def test_the_next_process_reads_it_from_disk(index, saved):
     first = index.search("a3").hits
     assert index.info().methods_fitted == ("cas",)
-    files = list((index.derived / "fitted").iterdir())
+    files = list((index.path / "derived" / "fitted").iterdir())
     assert len(files) == 1
     with np.load(files[0]) as file:
         assert "vectors" not in file.files
@@ -57,7 +58,7 @@ def test_the_next_process_reads_it_from_disk(index, saved):
 @pytest.mark.parametrize("damage", ["cut", "foreign"])
 def test_a_damaged_file_is_made_again(index, saved, damage):
     first = index.search("a3").hits
-    (path,) = (index.derived / "fitted").iterdir()
+    (path,) = (index.path / "derived" / "fitted").iterdir()
     if damage == "cut":
         path.write_bytes(path.read_bytes()[:-100])
     else:
@@ -68,8 +69,8 @@ def test_a_damaged_file_is_made_again(index, saved, damage):
 
 
 def test_a_method_that_wants_more_neighbours_than_are_kept_finds_its_own(index, vectors):
-    assert len(vectors) > 101 > WIDTH
-    assert index.fitted("manifold_ranking", {"k": 20}).known_neighbors.k == WIDTH
+    assert len(vectors) > 101 > PROMISED
+    assert index.fitted("manifold_ranking", {"k": 20}).known_neighbors.k == PROMISED
     assert index.fitted("manifold_ranking", {"k": 101}).known_neighbors.k == 101
 
 
@@ -88,10 +89,10 @@ def test_whatever_else_is_wrong_is_said(index, monkeypatch):
 
 def test_files_of_older_versions_are_removed(index, saved):
     index.search("a3")
-    (old,) = (index.derived / "fitted").iterdir()
+    (old,) = (index.path / "derived" / "fitted").iterdir()
     index.remove(["a9"])
     index.search("a3")
-    (new,) = (index.derived / "fitted").iterdir()
+    (new,) = (index.path / "derived" / "fitted").iterdir()
     assert old.name != new.name
     assert len(saved) == 2
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from foldwalk.core import Vectors
 from foldwalk.index import Index
-from foldwalk.index.knn import PROMISED, WIDTH, KnnGraph
+from foldwalk.index.graph.knn import PROMISED, WIDTH, KnnGraph
 from foldwalk.neighbors import knn_graph, prepare
 from samples import clustered
 
@@ -109,7 +109,7 @@ def test_the_index_hands_out_the_graph_of_its_items(index):
 @pytest.mark.parametrize("lost", ["absent", "damaged", "stale", "foreign"])
 def test_a_graph_that_is_lost_or_stale_is_made_again(index, vectors, make_index, lost):
     index.close()
-    path = next(index.derived.glob("graph-*.npz"))
+    path = next((index.path / "derived").glob("graph-*.npz"))
     if lost == "absent":
         path.unlink()
     elif lost == "damaged":
@@ -119,13 +119,13 @@ def test_a_graph_that_is_lost_or_stale_is_made_again(index, vectors, make_index,
     elif lost == "foreign":
         other = make_index(vectors[::-1].copy(), name="other.fold")
         other.close()
-        path.write_bytes(next(other.derived.glob("graph-*.npz")).read_bytes())
+        path.write_bytes(next((other.path / "derived").glob("graph-*.npz")).read_bytes())
     else:
         saved = path.read_bytes()
         with Index.open(index.path) as writer:
             writer.add_vectors(vectors[:30] + 0.1, [f"b{i}" for i in range(30)])
             writer.remove(["a5"])
-        for newer in index.derived.glob("graph-*.npz"):
+        for newer in (index.path / "derived").glob("graph-*.npz"):
             newer.unlink()
         path.write_bytes(saved)
     with Index.open(index.path) as again:
@@ -136,13 +136,13 @@ def test_a_graph_that_is_lost_or_stale_is_made_again(index, vectors, make_index,
 def test_the_saved_graph_may_lag_behind_a_little(make_index):
     vectors = clustered(n=600, d=8)[0]
     index = make_index(vectors)
-    first = [path.name for path in index.derived.glob("graph-*.npz")]
+    first = [path.name for path in (index.path / "derived").glob("graph-*.npz")]
     index.remove(["a0"])
-    assert [path.name for path in index.derived.glob("graph-*.npz")] == first
+    assert [path.name for path in (index.path / "derived").glob("graph-*.npz")] == first
     with Index.open(index.path) as reader:
         assert (reader.neighbors().ids == index.neighbors().ids).all()
     index.remove(["a1", "a2", "a3"])
-    assert [path.name for path in index.derived.glob("graph-*.npz")] == ["graph-3.npz"]
+    assert [path.name for path in (index.path / "derived").glob("graph-*.npz")] == ["graph-3.npz"]
 
 
 def test_rankings_agree_with_a_fresh_index(make_index):

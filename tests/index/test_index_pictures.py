@@ -13,6 +13,7 @@ from PIL import Image
 from foldwalk import descriptors
 from foldwalk.core import BadInput, MissingData
 from foldwalk.index import Index, Like, pictures
+from foldwalk.stores.folder.writing import FolderWriter
 
 
 def draw(path: Path, seed: int, side: int = 32) -> Path:
@@ -90,7 +91,7 @@ def test_running_again_passes_over_what_is_unchanged(album, folder, monkeypatch)
 
 
 def test_metadata_of_known_pictures_changes_without_describing_them(album, folder, monkeypatch):
-    monkeypatch.setattr(pictures, "store", None)
+    monkeypatch.setattr(FolderWriter, "put_items", None)
     report = album.add_images(folder, metadata={"a/3.png": {"year": 1990}})
     assert (report.replaced, report.unchanged) == (1, 11)
     assert album.item("a/3.png").metadata == {"year": 1990}
@@ -103,21 +104,21 @@ def test_batches_are_committed_one_by_one_and_resumed(make_index, folder, monkey
     monkeypatch.setattr(pictures, "COMMIT_EVERY", 4)
     monkeypatch.setattr(pictures, "BATCH", 2)
     index = make_index(backbone="pixels")
-    store, calls = pictures.store, []
+    put_items, calls = FolderWriter.put_items, []
 
     def stopping(*args):
         calls.append(1)
         if len(calls) == 3:
             raise KeyboardInterrupt
-        return store(*args)
+        return put_items(*args)
 
-    monkeypatch.setattr(pictures, "store", stopping)
+    monkeypatch.setattr(FolderWriter, "put_items", stopping)
     with pytest.raises(KeyboardInterrupt):
         index.add_images(folder)
     with Index.open(index.path) as again:
         assert (len(again), again.version) == (8, 2)
         assert again.verify().ok
-        monkeypatch.setattr(pictures, "store", store)
+        monkeypatch.setattr(FolderWriter, "put_items", put_items)
         report = again.add_images(folder)
         assert (report.added, report.unchanged) == (4, 8)
         assert len(again) == 12

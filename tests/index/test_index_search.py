@@ -11,7 +11,7 @@ from PIL import Image
 from foldwalk import rerank
 from foldwalk.core import BadInput, BadParameter, UnknownName
 from foldwalk.index import Index, Key, Like
-from foldwalk.index.filters import allowed
+from foldwalk.stores.filters import allowed
 from samples import clustered
 
 QUERY = clustered(n=3, d=16, seed=5)[0]

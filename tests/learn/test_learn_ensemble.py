@@ -12,10 +12,10 @@ from test_learn_trainer import noisy
 from foldwalk.core import BadInput, BadParameter, NotFitted
 from foldwalk.learn import MetaClassEnsemble
 from foldwalk.learn.edms.ensemble import Learner
-from foldwalk.learn.trainer import Settings, evaluate_embedding
+from foldwalk.learn.trainer import TrainingSettings, evaluate_embedding
 
 QUICK = Learner(
-    meta_classes=4, dim=6, batch=60, settings=Settings(epochs=3, learning_rate=0.01, evaluate_every=0)
+    meta_classes=4, dim=6, batch=60, settings=TrainingSettings(epochs=3, learning_rate=0.01, evaluate_every=0)
 )
 
 
@@ -31,7 +31,7 @@ def test_the_dot_product_is_equation_1(ensemble):
     similar = np.zeros((240, 240))
     for e, weight in enumerate([1, 4, 0.25]):
         alone = MetaClassEnsemble(1, QUICK)
-        alone.heads = [ensemble.heads[e]]
+        alone.heads_ = [ensemble.heads_[e]]
         unit = alone.transform(x)
         similar += weight * unit @ unit.T
     np.testing.assert_allclose(joined @ joined.T, similar / 5.25, atol=1e-5)
@@ -41,9 +41,9 @@ def test_the_dot_product_is_equation_1(ensemble):
 def test_members_differ_and_the_ensemble_beats_the_worst_of_them(ensemble):
     x, labels = noisy(seed=1)
     alone = []
-    for head in ensemble.heads:
+    for head in ensemble.heads_:
         single = MetaClassEnsemble(1, QUICK)
-        single.heads = [head]
+        single.heads_ = [head]
         alone.append(evaluate_embedding(single.transform(x), labels, clustering=False)["R@1"])
     assert len(set(alone)) > 1
     assert evaluate_embedding(ensemble.transform(x), labels, clustering=False)["R@1"] > min(alone)
@@ -66,11 +66,11 @@ def test_members_with_a_named_loss_see_a_share_of_the_features_each(tmp_path):
     x, labels = noisy()
     learner = replace(QUICK, loss="binomial", meta_classes=12, per_class=4, power=0.5, share=0.5)
     made = MetaClassEnsemble(3, learner).fit(x, labels)
-    assert len({tuple(head.chosen.tolist()) for head in made.heads}) == 3
+    assert len({tuple(head.chosen.tolist()) for head in made.heads_}) == 3
     again = MetaClassEnsemble.load(made.save(tmp_path / "model.safetensors"))
     np.testing.assert_array_equal(again.transform(x), made.transform(x))
     start = learner.start(x, 0)
-    assert not torch.equal(start.layers[-1].weight, made.heads[0].layers[-1].weight)
+    assert not torch.equal(start.layers[-1].weight, made.heads_[0].layers[-1].weight)
     other = MetaClassEnsemble(3, replace(learner, loss="triplet")).fit(x, labels)
     assert not np.allclose(other.transform(x), made.transform(x), atol=1e-3)
 
@@ -80,9 +80,9 @@ def test_learners_of_several_kinds_take_turns(tmp_path):
     plain = replace(QUICK, loss="binomial", meta_classes=12, per_class=4)
     rooted = replace(plain, loss="multi_similarity", power=0.5, dim=4)
     made = MetaClassEnsemble(3, [plain, rooted]).fit(x, labels)
-    assert [head.spec.dim for head in made.heads] == [6, 4, 6]
+    assert [head.spec.dim for head in made.heads_] == [6, 4, 6]
     alone = MetaClassEnsemble(1, rooted, seed=1).fit(x, labels)
-    assert torch.equal(alone.heads[0].layers[-1].weight, made.heads[1].layers[-1].weight)
+    assert torch.equal(alone.heads_[0].layers[-1].weight, made.heads_[1].layers[-1].weight)
     again = MetaClassEnsemble.load(made.save(tmp_path / "model.safetensors"))
     assert again.learners == [plain, rooted, plain]
     np.testing.assert_array_equal(again.transform(x), made.transform(x))

@@ -17,12 +17,12 @@ from foldwalk.cli.train import _show
 from foldwalk.cli.train import train as train_command
 from foldwalk.core import BadInput, MissingData, UnknownName
 from foldwalk.descriptors import backbone
-from foldwalk.learn.edms.ensemble import JoinedHeads
 from foldwalk.learn.trainer import HeadSpec, make_conv_net, make_head
-from foldwalk.learn.trainer.config import Config, parse_config, read_config, shipped
+from foldwalk.learn.trainer.config import Config, make_config, parse_config, read_config, shipped
 from foldwalk.learn.trainer.export import PictureModel, export_onnx
 from foldwalk.learn.trainer.job import run_job, split, split_groups
 from foldwalk.learn.trainer.lite0 import FirstBlocks, LastBlocks, activations, lite0, pooled, random_cut
+from foldwalk.learn.trainer.models import JoinedHeads
 
 
 @pytest.fixture(autouse=True)
@@ -63,6 +63,10 @@ def test_wrong_configurations_are_refused_in_one_sentence(tmp_path):
         parse_config("[training]\nepochs = -1")
     with pytest.raises(BadInput, match=r"model\.sise"):
         parse_config("[model]\nsise = 3")
+    with pytest.raises(BadInput, match=r"no section mum; there are data, model, training, .*mom"):
+        parse_config("[mum]\nmargin = 1")
+    with pytest.raises(BadInput, match=r"mom\.margin: input should be greater than 0"):
+        parse_config("[mom]\nmargin = 0")
     with pytest.raises(BadInput, match="not TOML"):
         parse_config("[model")
     with pytest.raises(MissingData):
@@ -74,7 +78,7 @@ def test_wrong_configurations_are_refused_in_one_sentence(tmp_path):
 def test_blocks_learn_slower_than_their_head_unless_told_otherwise():
     told = parse_config('[model]\nkind = "last_blocks"\n[training]\nepochs = 7').training
     assert (told.epochs, told.learning_rate, told.head_rate) == (7, 3e-5, 33.0)
-    assert parse_config('[model]\nkind = "linear"').training == Config().training
+    assert parse_config('[model]\nkind = "linear"').training == make_config({}).training
     own = parse_config('[model]\nkind = "last_blocks"\n[training]\nlearning_rate = 0.1').training
     assert own.learning_rate == 0.1
     with pytest.raises(BadInput, match="training"):
@@ -306,8 +310,8 @@ def test_the_command(features_root, tmp_path):
     assert run.returncode == 0, run.stderr
     assert [row["epoch"] for row in json.loads(run.stdout)["history"]] == [0, 1]
     assert {"log.csv", "checkpoint.pt", "model.onnx"} <= {path.name for path in out.iterdir()}
-    with pytest.raises(UnknownName, match="mom, edms"):
-        train("nonsense", "cub-pml", tmp_path)
+    with pytest.raises(UnknownName, match="no training 'mon'; did you mean mom"):
+        train("mon", tmp_path, config="cub-pml")
 
 
 def test_the_command_lists_each_measured_epoch_once_within_80_columns(monkeypatch, capsys):

@@ -12,23 +12,22 @@ from pytorch_metric_learning import losses
 from foldwalk.core import BadInput, BadParameter, UnknownName
 from foldwalk.descriptors.whitening import PcaWhitening
 from foldwalk.learn.cgml import BinomialDevianceLoss, GraphConsistencyLoss
+from foldwalk.learn.edms.recipe import ProxyRecipe
 from foldwalk.learn.edms.variants import make_row
+from foldwalk.learn.labelled import LabelledRecipe
+from foldwalk.learn.loss_names import NAMED, make_loss
 from foldwalk.learn.mining import ManifoldMiner
+from foldwalk.learn.mining.recipe import MinedRecipe
 from foldwalk.learn.trainer import (
     HeadSpec,
-    LabelledRecipe,
-    MinedRecipe,
-    ProxyRecipe,
-    Settings,
     Trainer,
+    TrainingSettings,
     evaluate_embedding,
     make_conv_net,
     make_head,
-    make_loss,
     split_classes,
 )
 from foldwalk.learn.trainer.logs import read_log
-from foldwalk.learn.trainer.loss_names import NAMED
 
 
 def noisy(n: int = 240, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -52,7 +51,9 @@ def recipe(kind: str, x: np.ndarray, labels: np.ndarray, **options):
 def trainer(kind: str, folder=None, epochs: int = 4, schedule: str = "step", **options) -> Trainer:
     x, labels = noisy()
     head = make_head(HeadSpec("linear", 24, 8, dropout=0.1), x, seed=1)
-    settings = Settings(epochs=epochs, learning_rate=0.01, schedule=schedule, every=2)
+    settings = TrainingSettings(
+        epochs=epochs, learning_rate=0.01, schedule=schedule, every=2, clustering=False
+    )
     made = recipe(kind, x, labels, **options)
     return Trainer(head, x, made, settings, noisy(seed=1), folder)
 
@@ -94,7 +95,7 @@ def test_same_seed_same_weights_and_other_seed_other_weights():
     def weights(seed: int) -> torch.Tensor:
         head = make_head(HeadSpec("linear", 24, 8, dropout=0.3), x)
         made = LabelledRecipe(labels, BinomialDevianceLoss(), 6, 4, seed)
-        Trainer(head, x, made, Settings(epochs=2, learning_rate=0.01, seed=seed)).fit()
+        Trainer(head, x, made, TrainingSettings(epochs=2, learning_rate=0.01, seed=seed)).fit()
         return head.layers[-1].weight.detach()
 
     assert torch.equal(weights(1), weights(1))
@@ -138,7 +139,7 @@ def test_what_a_loss_learns_is_trained_and_saved(tmp_path):
         make_head(HeadSpec("linear", 24, 8), x),
         x,
         LabelledRecipe(labels, loss, 6, 4),
-        Settings(epochs=1),
+        TrainingSettings(epochs=1),
         None,
         tmp_path,
     )
@@ -194,7 +195,7 @@ def test_unknown_losses_and_options_are_refused():
     with pytest.raises(BadParameter, match="wrong"):
         make_loss("triplet", {"wrong": 1})
     with pytest.raises(BadParameter, match="sgd"):
-        Settings(optimiser="lion")
+        TrainingSettings(optimiser="lion")
 
 
 def test_evaluation_by_hand():
@@ -244,7 +245,7 @@ def test_recipes_see_items_as_training_does_however_fast_the_network_changes():
     rng = np.random.default_rng(0)
     pictures, labels = rng.random((64, 1, 28, 28), dtype=np.float32) + 3, np.arange(64) % 8
     recipe = Looking(labels, make_loss("binomial"), 4, 4)
-    made = Trainer(make_conv_net(8), pictures, recipe, Settings(epochs=1, evaluate_every=0))
+    made = Trainer(make_conv_net(8), pictures, recipe, TrainingSettings(epochs=1, evaluate_every=0))
     stale = made.embed()
     made.model.train()
     with torch.no_grad():

@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 from service_samples import TOKEN
 
+from foldwalk import stores
 from foldwalk.service.map_job import MapJob
 from foldwalk.service.map_layout import lay_out, sample_rows
 from foldwalk.service.map_sheet import SIDE, contact_sheet
@@ -110,7 +111,7 @@ def test_the_map_is_drawn_once_and_again_after_a_change(open_client, own_index: 
 
 def test_a_drawing_that_fails_is_said_and_not_tried_for_ever(tmp_path: Path) -> None:
     async def ask() -> None:
-        job = MapJob(tmp_path / "no.fold", tmp_path, "cas", 100)
+        job = MapJob(stores.create(tmp_path / "empty.fold"), "cas", 100)
         job._command = ("-c", "raise SystemExit('out of ink')")
         while (answer := await job.newest(3)).state == "drawing":
             await asyncio.sleep(0.1)
@@ -122,12 +123,12 @@ def test_a_drawing_that_fails_is_said_and_not_tried_for_ever(tmp_path: Path) -> 
     asyncio.run(ask())
 
 
-def test_closing_ends_the_drawing(pictures_index: Path, tmp_path: Path) -> None:
+def test_closing_ends_the_drawing(own_index: Path, tmp_path: Path) -> None:
     began = tmp_path / "began"
     wait = f"import os, pathlib, signal; pathlib.Path({str(began)!r}).write_text(str(os.getpid()))"
 
     async def ask() -> None:
-        job = MapJob(pictures_index, tmp_path / "out", "cas", 100)
+        job = MapJob(stores.open(own_index), "cas", 100)
         job._command = ("-c", f"{wait}; signal.pause()")
         assert (await job.newest(1)).state == "drawing"
         while not began.exists() or not began.read_text():
@@ -137,12 +138,13 @@ def test_closing_ends_the_drawing(pictures_index: Path, tmp_path: Path) -> None:
         assert job._drawing.cancelled()
         with pytest.raises(ProcessLookupError):
             os.kill(int(began.read_text()), 0)
+        assert not list((own_index / "derived").glob("map*"))
 
     asyncio.run(ask())
 
 
 def test_a_damaged_file_is_drawn_anew(open_client, own_index: Path) -> None:
     (own_index / "derived").mkdir(exist_ok=True)
-    (own_index / "derived" / "map.npz").write_bytes(b"PK rubbish")
+    (own_index / "derived" / "map-1.npz").write_bytes(b"PK rubbish")
     client = open_client(own_index)
     assert client.get("/api/map").json()["state"] == "drawing"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from foldwalk.cli.output import AsJson, print_json
-from foldwalk.cli.sources import IndexPath, MetadataPath, SourcePath
+from foldwalk.cli.sources import IndexPlace, MetadataPath, SourcePath
 
 
-def add(index: IndexPath, source: SourcePath, metadata: MetadataPath = None, as_json: AsJson = False) -> None:
+def add(
+    index: IndexPlace, source: SourcePath, metadata: MetadataPath = None, as_json: AsJson = False
+) -> None:
     """Add a folder of pictures or a file of vectors. What is there already and unchanged is passed over."""
     from foldwalk.cli.sources import add_source, check_source, summary
     from foldwalk.index import Index
@@ -15,6 +17,6 @@ def add(index: IndexPath, source: SourcePath, metadata: MetadataPath = None, as_
     with Index.open(index) as collection:
         report = add_source(collection, source, metadata)
         if as_json:
-            print_json({"index": str(index), "items": len(collection), **report.as_dict()})
+            print_json({"index": index, "items": len(collection), **report.as_dict()})
         else:
             print(summary(collection, report))

@@ -86,7 +86,7 @@ def prepare(
         own = [Job(dataset_name, name, params[name], root, queries, inductive, seed) for name in names]
         loaded[dataset_name] = own[0].load()
         for name in names:
-            refuse_large_neighborhoods(name, params[name], len(loaded[dataset_name].gallery))
+            refuse_large_neighborhoods(rerank.describe(name), params[name], len(loaded[dataset_name].gallery))
         jobs += own
     return jobs, loaded
 

@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 
 from foldwalk.cli.output import AsJson, print_json
-from foldwalk.cli.sources import IndexPath
+from foldwalk.cli.sources import IndexPlace
 
 
 def explain(
-    index: IndexPath,
+    index: IndexPlace,
     query: Annotated[str, typer.Argument(help="A picture, a key, or one vector as .npy.")],
     key: Annotated[str, typer.Argument(help="The item to explain.")],
     method: Annotated[str, typer.Option(help="Name of the method; see foldwalk methods.")] = "cas",
@@ -31,7 +31,7 @@ def explain(
     with Index.open(index) as collection, reporting(for_terminal()):
         found = collection.explain(asked[0][1], key, method, parse_params(param or []))
     if as_json:
-        print_json({"index": str(index), "query": query, "key": key, "method": method, **found.as_dict()})
+        print_json({"index": index, "query": query, "key": key, "method": method, **found.as_dict()})
         return
     for step in found.steps:
         name = step.key if step.key is not None else query

@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 
 from foldwalk.cli.output import AsJson, print_json
-from foldwalk.cli.sources import IndexPath
+from foldwalk.cli.sources import IndexPlace
 
 
 def export(
-    index: IndexPath,
+    index: IndexPlace,
     out: Annotated[Path, typer.Argument(help="Where it goes: .npz or .parquet.")],
     neighbors: Annotated[bool, typer.Option(help="Write the nearest neighbours as well.")] = True,
     as_json: AsJson = False,
@@ -25,6 +25,6 @@ def export(
         collection.export(out, neighbors)
         items = len(collection)
     if as_json:
-        print_json({"index": str(index), "out": str(out), "items": items, "neighbors": neighbors})
+        print_json({"index": index, "out": str(out), "items": items, "neighbors": neighbors})
     else:
         print(f"{out}: {items} items")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from shutil import rmtree
 from typing import Annotated
 
 import typer
@@ -14,7 +12,9 @@ from foldwalk.cli.sources import MetadataPath, SourcePath
 
 def index(
     source: SourcePath,
-    out: Annotated[Path | None, typer.Option(help="The index; SOURCE's name and .fold if not given.")] = None,
+    out: Annotated[
+        str | None, typer.Option(help="The index, a folder or a URL; SOURCE's name and .fold if not given.")
+    ] = None,
     backbone: Annotated[
         str | None, typer.Option(help="What describes pictures: effnet_lite0, pixels, a .onnx file, ...")
     ] = None,
@@ -23,13 +23,14 @@ def index(
     as_json: AsJson = False,
 ) -> None:
     """Make an index of a folder of pictures or a file of vectors. Run again, it goes on where it stopped."""
+    from foldwalk import stores
     from foldwalk.cli.sources import add_source, check_source, is_vectors, summary
     from foldwalk.core import BadInput, FoldwalkError
     from foldwalk.index import Index
 
     check_source(source)
-    target = out if out is not None else Path(f"{source.absolute().stem}.fold")
-    resumed = target.exists()
+    target = out if out is not None else f"{source.absolute().stem}.fold"
+    resumed = stores.exists(target)
     if resumed:
         if backbone is not None or metric is not None:
             raise BadInput(f"{target} exists already, with a backbone and a metric: leave out these options.")
@@ -42,9 +43,9 @@ def index(
             report = add_source(collection, source, metadata)
         except FoldwalkError:
             if not resumed and collection.version == 0:  # nothing came of it: leave nothing behind
-                rmtree(target)
+                collection.store.erase()
             raise
         if as_json:
-            print_json({"index": str(target), "items": len(collection), **report.as_dict()})
+            print_json({"index": target, "items": len(collection), **report.as_dict()})
         else:
             print(summary(collection, report))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from foldwalk.cli.output import AsJson, print_json
-from foldwalk.cli.sources import IndexPath
+from foldwalk.cli.sources import IndexPlace
 
 
-def info(index: IndexPath, as_json: AsJson = False) -> None:
+def info(index: IndexPlace, as_json: AsJson = False) -> None:
     """Show size, metric, backbone and version of an index, and the state of its graph."""
     from foldwalk.core.progress import for_terminal, reporting
     from foldwalk.index import Index
@@ -14,7 +14,7 @@ def info(index: IndexPath, as_json: AsJson = False) -> None:
     with Index.open(index) as collection, reporting(for_terminal()):
         found = collection.info()
     if as_json:
-        print_json({"index": str(index), **found.as_dict()})
+        print_json({"index": index, **found.as_dict()})
         return
     print(f"{index}: {found.items} items of {found.dim or 'no'} dimensions, by {found.metric}")
     print(f"described by {found.backbone or 'no backbone'}, version {found.version}, {found.bytes:,} bytes")

@@ -10,6 +10,7 @@ import typer
 
 from foldwalk import __version__
 from foldwalk.cli.add import add
+from foldwalk.cli.backbones import backbones
 from foldwalk.cli.bench import bench
 from foldwalk.cli.datasets import datasets
 from foldwalk.cli.demo import demo
@@ -24,13 +25,15 @@ from foldwalk.cli.remove import remove
 from foldwalk.cli.rerank import rerank
 from foldwalk.cli.search import search
 from foldwalk.cli.serve import serve
+from foldwalk.cli.stores import stores
 from foldwalk.cli.train import train
+from foldwalk.cli.trainings import trainings
 from foldwalk.cli.verify import verify
 
 app = typer.Typer(name="foldwalk", add_completion=False, pretty_exceptions_enable=False)
 _JOURNEY = (demo, index, search, explain, serve)
 _CARE = (add, remove, info, verify, rebuild, export)
-_RESEARCH = (rerank, methods, datasets, evaluate, bench, train)
+_RESEARCH = (rerank, methods, datasets, stores, backbones, trainings, evaluate, bench, train)
 for _panel, _commands in (
     ("A collection", _JOURNEY),
     ("Looking after it", _CARE),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foldwalk.cli.output import AsJson, console, print_json
+from foldwalk.cli.output import AsJson, console, parameter_table, print_json
 
 if TYPE_CHECKING:
     from foldwalk.rerank import MethodCard
@@ -41,19 +41,10 @@ def _print_table(cards: list[MethodCard]) -> None:
 
 def _print_card(card: MethodCard) -> None:
     from rich.markup import escape
-    from rich.table import Table
 
     out = console()
     out.print(f"[bold]{card.name}[/bold]  ({card.family})")
     out.print(escape(card.summary))
     out.print(escape(card.paper), style="dim")
     out.print(". ".join(f"{fact}: {'yes' if holds else 'no'}" for fact, holds in card.facts().items()))
-    table = Table("parameter", "default", "range", "meaning")
-    for parameter in card.parameters:
-        table.add_row(
-            f"[bold]{parameter.name}",
-            str(parameter.default),
-            escape(parameter.range),
-            escape(parameter.text),
-        )
-    out.print(table)
+    out.print(parameter_table(card.parameters))

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
+
+    from foldwalk.rerank.params import Parameter
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON on stdout, nothing else.")]
 
@@ -23,6 +27,17 @@ def console() -> Console:
             raise BrokenPipeError
 
     return PlainPipes()
+
+
+def parameter_table(parameters: Iterable[Parameter]) -> Table:
+    """The parameters of a method or a training."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table("parameter", "default", "range", "meaning")
+    for p in parameters:
+        table.add_row(f"[bold]{p.name}", escape(str(p.default)), escape(p.range), escape(p.text))
+    return table
 
 
 def print_json(value: Any) -> None:

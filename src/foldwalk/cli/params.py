@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from foldwalk.core import BadInput, BadParameter
+
+if TYPE_CHECKING:
+    from foldwalk.learn.trainings import TrainingCard
+    from foldwalk.rerank import MethodCard
 
 _WORDS = {"true": True, "false": False, "none": None}
 
@@ -60,14 +64,14 @@ def parse_names(text: str, option: str) -> list[str]:
     return names
 
 
-def refuse_large_neighborhoods(method: str, params: Mapping[str, Any], n_items: int) -> None:
+def refuse_large_neighborhoods(
+    card: MethodCard | TrainingCard, params: Mapping[str, Any], n_items: int
+) -> None:
     """An explicit neighbourhood size must be smaller than the number of gallery items."""
-    from foldwalk import rerank
-
-    for parameter in rerank.describe(method).parameters:
+    for parameter in card.parameters:
         size = params.get(parameter.name)
         if parameter.neighborhood and isinstance(size, (int, float)) and size >= n_items:
             raise BadParameter(
-                f"{method}: {parameter.name} is {size}, but it must be below the number of gallery items, "
+                f"{card.name}: {parameter.name} is {size}, but it must be below the number of gallery items, "
                 f"{n_items}."
             )

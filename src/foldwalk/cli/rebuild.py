@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 
 from foldwalk.cli.output import AsJson, print_json
-from foldwalk.cli.sources import IndexPath
+from foldwalk.cli.sources import IndexPlace
 
 
-def rebuild(index: IndexPath, as_json: AsJson = False) -> None:
+def rebuild(index: IndexPlace, as_json: AsJson = False) -> None:
     """Build the graph anew and give back the space of removed items; info says when that is worth it."""
     from foldwalk.core.progress import for_terminal, reporting
     from foldwalk.index import Index
@@ -19,6 +19,6 @@ def rebuild(index: IndexPath, as_json: AsJson = False) -> None:
         items = len(collection)
     seconds = time.perf_counter() - began
     if as_json:
-        print_json({"index": str(index), "items": items, "seconds": round(seconds, 3)})
+        print_json({"index": index, "items": items, "seconds": round(seconds, 3)})
     else:
         print(f"{index}: rebuilt, {items} items, {seconds:.1f} s")

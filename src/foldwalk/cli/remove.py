@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 
 from foldwalk.cli.output import AsJson, print_json
-from foldwalk.cli.sources import IndexPath
+from foldwalk.cli.sources import IndexPlace
 
 
 def remove(
-    index: IndexPath,
+    index: IndexPlace,
     keys: Annotated[list[str], typer.Argument(metavar="KEY...", help="Keys of the items.")],
     as_json: AsJson = False,
 ) -> None:
@@ -21,6 +21,6 @@ def remove(
     with Index.open(index) as collection:
         removed = collection.remove(keys)
         if as_json:
-            print_json({"index": str(index), "removed": removed, "items": len(collection)})
+            print_json({"index": index, "removed": removed, "items": len(collection)})
         else:
             print(f"{index}: {removed} removed, {len(collection)} items left")

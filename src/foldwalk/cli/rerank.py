@@ -40,7 +40,7 @@ def rerank(
     ranker = methods.create(method, seed=seed, **params)
     gallery_file = read_vector_file(gallery, ())
     items = gallery_file.checked("gallery")
-    refuse_large_neighborhoods(method, params, len(items))
+    refuse_large_neighborhoods(methods.describe(method), params, len(items))
     query_file = None if queries is None else read_vector_file(queries, ())
     asked = None if query_file is None else query_file.checked("queries", items.dim)
     if not as_json:

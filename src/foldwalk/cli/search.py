@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from foldwalk.cli.output import AsJson, console, print_json
-from foldwalk.cli.sources import IndexPath, is_vectors
+from foldwalk.cli.sources import IndexPlace, is_vectors
 
 if TYPE_CHECKING:
     from foldwalk.index import Results
 
 
 def search(
-    index: IndexPath,
+    index: IndexPlace,
     queries: Annotated[
         list[str] | None, typer.Argument(metavar="PICTURE...", help="Pictures, keys, or files of vectors.")
     ] = None,
@@ -52,7 +52,7 @@ def search(
             if not as_json:
                 _print(text, found)
     if as_json:
-        print_json({"index": str(index), "results": answers})
+        print_json({"index": index, "results": answers})
 
 
 def parse_where(items: list[str]) -> dict[str, Any]:

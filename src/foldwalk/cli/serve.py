@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from foldwalk.cli.output import AsJson, remark
+from foldwalk.cli.sources import IndexPlace
 
 
 def serve(
-    index: Annotated[Path, typer.Argument(metavar="X.fold", help="The index to serve.")],
+    index: IndexPlace,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Where to listen; 0 takes a free port.")] = 8000,
     host: Annotated[str, typer.Option(help="Address to listen at; 0.0.0.0 is every one.")] = "127.0.0.1",
     method: Annotated[str, typer.Option(help="Method when a request names none.")] = "cas",
@@ -60,7 +60,7 @@ def serve(
 
     def started(url: str) -> None:
         if as_json:
-            print_json({"url": url, "index": str(index), "writes": settings.writes, "token": made})
+            print_json({"url": url, "index": index, "writes": settings.writes, "token": made})
         else:
             print(f"{index} at {url}  (stop with Ctrl-C)", flush=True)
             if made:

@@ -14,7 +14,9 @@ from foldwalk.cli.output import remark
 if TYPE_CHECKING:
     from foldwalk.index import AddReport, Index
 
-IndexPath = Annotated[Path, typer.Argument(metavar="X.fold", help="The index, a folder.")]
+IndexPlace = Annotated[
+    str, typer.Argument(metavar="X.fold", help="The index: a folder, or a URL; see foldwalk stores.")
+]
 SourcePath = Annotated[
     Path, typer.Argument(help="A folder of pictures, one picture, or vectors: .npy, .npz, .parquet.")
 ]
@@ -66,7 +68,7 @@ def summary(index: Index, report: AddReport) -> str:
         "left out": len(report.skipped),
     }
     said = ", ".join(f"{count} {word}" for word, count in counts.items() if count or word == "added")
-    return f"{index.path}: {said}, {len(index)} items in all, {report.seconds:.1f} s"
+    return f"{index.store.place}: {said}, {len(index)} items in all, {report.seconds:.1f} s"
 
 
 def read_metadata(path: Path) -> dict[str, dict[str, Any]]:

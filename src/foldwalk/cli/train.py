@@ -1,4 +1,4 @@
-"""``foldwalk train``: metric learning by a small TOML file, and GRAD-Net on the vectors as they are."""
+"""``foldwalk train``: metric learning by a small TOML file, or features for the vectors of a collection."""
 
 from __future__ import annotations
 
@@ -9,24 +9,22 @@ import typer
 
 from foldwalk.cli.datasets import Root
 from foldwalk.cli.output import AsJson, console, print_json, remark
-from foldwalk.cli.train_gradnet import train_gradnet
-
-METHODS = ("gradnet", "mom", "edms", "cgml", "pml")
+from foldwalk.cli.train_vectors import train_vectors
 
 
 def train(
-    method: Annotated[
-        str, typer.Argument(help="gradnet, mom (both without labels), edms, cgml, or pml: any other loss.")
-    ],
+    name: Annotated[str, typer.Argument(help="A training; `foldwalk trainings` lists them.")],
     out: Annotated[Path, typer.Option(help="Folder for log.csv and the model.")],
     source: Annotated[
         str | None,
-        typer.Argument(help="For gradnet: the name of a data set, or vectors: .npy, .npz, .parquet."),
+        typer.Argument(help="For trainings on vectors: the name of a data set, or .npy, .npz, .parquet."),
     ] = None,
     config: Annotated[
         str | None, typer.Option(help="For the others: a .toml file, or the name of one that comes along.")
     ] = None,
-    param: Annotated[list[str] | None, typer.Option(help="A parameter of gradnet, as k=15.")] = None,
+    param: Annotated[
+        list[str] | None, typer.Option(help="A parameter of a training on vectors, as k=15.")
+    ] = None,
     seed: Annotated[
         int | None, typer.Option(min=0, max=2**32 - 1, help="Instead of the file's seed.")
     ] = None,
@@ -36,42 +34,57 @@ def train(
 ) -> None:
     """Train a head or the last blocks of a network, or a graph network on the vectors of a collection.
 
-    What mom, edms, cgml and pml write is a backbone: foldwalk index photos/ --backbone OUT/model.onnx. Run
-    again with the same folder, they go on. What gradnet writes are the features of the collection's own items
+    What is trained by a configuration is a backbone: foldwalk index photos/ --backbone OUT/model.onnx. Run
+    again with the same folder, it goes on. What gradnet writes are the features of the collection's own items
     and what unseen queries need: foldwalk.learn.GradNet.load(OUT/model.safetensors).
     """
-    from foldwalk.core import BadInput, MissingExtra, UnknownName
-    from foldwalk.core.progress import for_terminal, reporting
+    from foldwalk.cli.params import parse_params
+    from foldwalk.core import BadInput, MissingExtra
+    from foldwalk.learn import trainings
+    from foldwalk.learn.training import VectorTraining
 
-    if method not in METHODS:
-        raise UnknownName(f"there is no training {method!r}; there are {', '.join(METHODS)}.")
-    if method == "gradnet":
-        if source is None or config is not None:
-            raise BadInput(
-                "gradnet trains on a data set or vectors: foldwalk train gradnet SOURCE --out OUT."
-            )
-        train_gradnet(source, out, param or [], seed or 0, epochs, root, as_json)
-        return
-    if config is None or source is not None or param:
-        raise BadInput(f"{method} is told by a file what to train on: foldwalk train {method} --config FILE.")
+    training = trainings.training_class(name)
     try:
-        from foldwalk.learn.trainer.config import read_config
-        from foldwalk.learn.trainer.job import run_job
+        if issubclass(training, VectorTraining):
+            if source is None or config is not None:
+                raise BadInput(
+                    f"{name} trains on a data set or vectors: foldwalk train {name} SOURCE --out OUT."
+                )
+            params = parse_params(param or []) | ({} if epochs is None else {"epochs": epochs})
+            train_vectors(training, source, out, params, seed or 0, root, as_json)
+            return
+        if config is None or source is not None or param:
+            raise BadInput(f"{name} is told by a file what to train on: foldwalk train {name} --config FILE.")
+        _train_model(name, config, out, seed, epochs, root, as_json)
     except ModuleNotFoundError as error:
         raise MissingExtra(error.name or "torch", "learn", "foldwalk train") from None
 
+
+def _train_model(
+    name: str,
+    config: str,
+    out: Path,
+    seed: int | None,
+    epochs: int | None,
+    root: Path | None,
+    as_json: bool,
+) -> None:
+    from foldwalk.core.progress import for_terminal, reporting
+    from foldwalk.learn.trainer.config import read_config
+    from foldwalk.learn.trainer.job import run_job
+
     chosen = read_config(config)
-    given = {name: value for name, value in (("seed", seed), ("epochs", epochs)) if value is not None}
+    given = {option: value for option, value in (("seed", seed), ("epochs", epochs)) if value is not None}
     chosen = chosen.model_copy(update={"training": chosen.training.model_copy(update=given)})
     try:
         with reporting(for_terminal()):
-            trained = run_job(method, chosen, out, root)  # type: ignore[arg-type]
+            trained = run_job(name, chosen, out, root)
     except KeyboardInterrupt:
         if (out / "checkpoint.pt").is_file():
             remark("stopped; the same command goes on after the last whole epoch.")
         raise
     if as_json:
-        print_json({"method": method, "config": chosen.model_dump(), "history": trained.history})
+        print_json({"method": name, "config": chosen.model_dump(), "history": trained.history})
         return
     _show(trained.history)
     remark(f"model: {out / 'model.onnx'}")

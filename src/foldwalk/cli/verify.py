@@ -5,10 +5,10 @@ from __future__ import annotations
 import typer
 
 from foldwalk.cli.output import AsJson, print_json
-from foldwalk.cli.sources import IndexPath
+from foldwalk.cli.sources import IndexPlace
 
 
-def verify(index: IndexPath, as_json: AsJson = False) -> None:
+def verify(index: IndexPlace, as_json: AsJson = False) -> None:
     """Check vectors, counts, thumbnails and graph; change nothing. Exit code 1 where something is wrong."""
     from foldwalk.core.progress import for_terminal, reporting
     from foldwalk.index.verify import verify as check
@@ -16,7 +16,7 @@ def verify(index: IndexPath, as_json: AsJson = False) -> None:
     with reporting(for_terminal()):
         found = check(index)
     if as_json:
-        print_json({"index": str(index), **found.as_dict()})
+        print_json({"index": index, **found.as_dict()})
     else:
         for problem in found.problems:
             print(problem)

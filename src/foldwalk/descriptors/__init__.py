@@ -1,6 +1,6 @@
 """Pictures to vectors: safe decoding, backbones, pooling, whitening."""
 
-from foldwalk.descriptors.backbones import DEFAULT, Backbone, backbone, names
+from foldwalk.descriptors.backbones import DEFAULT, Backbone, BackboneCard, backbone, is_known, names
 from foldwalk.descriptors.decode import (
     PICTURE_SUFFIXES,
     Limits,
@@ -15,6 +15,7 @@ __all__ = [
     "DEFAULT",
     "PICTURE_SUFFIXES",
     "Backbone",
+    "BackboneCard",
     "Batch",
     "Described",
     "Limits",
@@ -24,6 +25,7 @@ __all__ = [
     "describe",
     "extract",
     "find_pictures",
+    "is_known",
     "load_picture",
     "names",
     "thumbnail",

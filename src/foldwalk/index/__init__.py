@@ -1,13 +1,11 @@
-"""A collection on disk: add, remove, search, explain. Killed at any moment, it opens as it was committed."""
+"""A collection on any store: add, remove, search, explain. Stopped at any moment, it is as committed."""
 
 from foldwalk.index.collection import Index
-from foldwalk.index.errors import Busy, CannotWrite, Damaged
 from foldwalk.index.types import (
     AddReport,
     Explanation,
     Hit,
     Info,
-    Item,
     Key,
     Like,
     Results,
@@ -15,6 +13,7 @@ from foldwalk.index.types import (
     Step,
     Verification,
 )
+from foldwalk.stores import Busy, CannotWrite, Damaged, Item
 
 __all__ = [
     "AddReport",

@@ -1,4 +1,4 @@
-"""The index: a folder that holds vectors, keys, thumbnails, metadata and the k-NN graph of a collection."""
+"""The index: vectors, keys, thumbnails and metadata in a store, and the k-NN graph of the collection."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from foldwalk import stores
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import Float32Array
-from foldwalk.index import exchange, explain, info, pictures, search, verify, writing
-from foldwalk.index.catalog import Catalog
-from foldwalk.index.types import AddReport, Explanation, Info, Item, Results, Verification
+from foldwalk.index import exchange, info, pictures, vectors, verify
+from foldwalk.index.asking import explain, search
+from foldwalk.index.types import AddReport, Explanation, Info, Results, Verification
 from foldwalk.index.view import View
+from foldwalk.stores import Item, Store
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -31,39 +33,39 @@ Metadata = Mapping[str, Mapping[str, Any]]
 
 
 class Index:
-    """A collection on disk. Make one with `Index.create`, open one with `Index.open`.
+    """A collection in a store. Make one with `Index.create`, open one with `Index.open`.
 
     Many may read while one writes; a reader keeps the version it has seen until `refresh`. One object may be
     shared by threads.
     """
 
-    def __init__(self, catalog: Catalog, backbone: Any = None) -> None:
-        self._catalog = catalog
+    def __init__(self, store: Store, backbone: Any = None) -> None:
+        self.store = store
         self._backbone = backbone
         self._lock = threading.RLock()
         self._writing = threading.Lock()
-        self._view = View.load(catalog)
+        self._view = View(store)
 
     # Open and close ---------------------------------------------------------------------------------------
 
     @classmethod
     def create(cls, path: PathLike, backbone: Any = "effnet_lite0", metric: str = "cosine") -> Index:
-        """Make an empty index in a new folder.
+        """Make an empty index in a new folder, or at the URL of another store (`foldwalk stores`).
 
         `backbone` is a name, a file, a callable or a Backbone of `foldwalk.descriptors`, or None for an index
         of vectors only.
         """
-        return cls(Catalog.create(Path(path), metric, pictures.backbone_name(backbone)), backbone)
+        return cls(stores.create(path, metric, pictures.backbone_name(backbone)), backbone)
 
     @classmethod
     def open(cls, path: PathLike, backbone: Any = None) -> Index:
         """Open an index. Give `backbone` again where it was an object of your own, not a name or a file."""
-        return cls(Catalog.open(Path(path)), backbone)
+        return cls(stores.open(path), backbone)
 
     def close(self) -> None:
         """Keep the graph as it is now and let go of the files."""
         self._view.keep_graph()
-        self._catalog.close()
+        self.store.close()
 
     def __enter__(self) -> Self:
         return self
@@ -75,35 +77,30 @@ class Index:
 
     @property
     def path(self) -> Path:
-        """The folder it lives in."""
-        return self._catalog.folder
-
-    @property
-    def derived(self) -> Path:
-        """A folder for files that may be deleted at any time."""
-        return self._catalog.derived
+        """Its folder, where the store is one."""
+        return Path(self.store.place)
 
     @property
     def metric(self) -> str:
         """How vectors are compared: "cosine" or "euclidean"."""
-        return self._view.state.metric
+        return self._view.facts.metric
 
     @property
     def dim(self) -> int | None:
         """Numbers per vector; None while the index is empty."""
-        return self._view.state.dim
+        return self._view.facts.dim
 
     @property
     def version(self) -> int:
         """Grows by one with every committed change."""
-        return self._view.state.version
+        return self._view.facts.version
 
     def refresh(self) -> bool:
         """Look for changes by others; True if there were any."""
         with self._lock:
-            if self._catalog.version() == self._view.state.version:
+            if self.store.version() == self._view.facts.version:
                 return False
-            self._view = View.load(self._catalog, self._view)
+            self._view = View(self.store, self._view)
             return True
 
     def __len__(self) -> int:
@@ -118,22 +115,22 @@ class Index:
 
     def vectors(self) -> Float32Array:
         """(n, d) in the order of `keys`, to be read only. With the cosine metric each has length one."""
-        rows = self._view.vectors.view()
+        rows = self._view.all_vectors().view()
         rows.flags.writeable = False
         return rows
 
     def vector(self, key: str) -> Float32Array:
         """A copy of the vector of one item, as the metric sees it."""
         view = self._view
-        return np.array(view.vectors[view.position(key)])
+        return np.array(view.vector(view.position(key)))
 
     def item(self, key: str) -> Item:
         """What is kept about one item: its metadata and where it came from."""
-        return self._catalog.item(key)
+        return self.store.item(key)
 
     def thumbnail(self, key: str) -> bytes | None:
         """A small JPEG, where the item came as a picture."""
-        return self._catalog.thumbnail(key)
+        return self.store.thumbnail(key)
 
     # Change -----------------------------------------------------------------------------------------------
 
@@ -145,7 +142,7 @@ class Index:
         Without keys they are numbered. `metadata` maps keys to dictionaries; keys it does not name keep what
         they have.
         """
-        return self._added(lambda: writing.add_vectors(self._catalog, array, keys, metadata))
+        return self._added(lambda: vectors.add_vectors(self.store, array, keys, metadata))
 
     def add_images(
         self,
@@ -161,28 +158,26 @@ class Index:
         """
         backbone = self.backbone()
         return self._added(
-            lambda: pictures.add_images(self._catalog, backbone, paths_or_folder, root, metadata, on_bad)
+            lambda: pictures.add_images(self.store, backbone, paths_or_folder, root, metadata, on_bad)
         )
 
     def add_picture(self, picture: Image, key: str, metadata: Mapping[str, Any] | None = None) -> AddReport:
         """Add one picture that is in memory, an upload say."""
-        return self._added(
-            lambda: pictures.add_picture(self._catalog, self.backbone(), picture, key, metadata)
-        )
+        return self._added(lambda: pictures.add_picture(self.store, self.backbone(), picture, key, metadata))
 
     def remove(self, keys: Iterable[str]) -> int:
         """Remove items; with an unknown key among them nothing changes. Says how many were removed."""
         with self._changing():
-            return writing.remove(self._catalog, keys)
+            return self.store.delete(keys)
 
     def import_file(self, path: PathLike) -> AddReport:
         """Add the vectors of a .npy, .npz or .parquet file, with the keys and metadata it holds."""
-        return self._added(lambda: exchange.import_file(self._catalog, Path(path)))
+        return self._added(lambda: exchange.import_file(self.store, Path(path)))
 
     def rebuild(self) -> None:
         """Close the gaps of removed items, and build the k-NN graph from scratch."""
         with self._writing:
-            writing.compact(self._catalog)
+            self.store.compact()
             self.refresh()
             self._view.rebuild_graph()
 
@@ -214,7 +209,7 @@ class Index:
         return explain.explain(self._latest(), query, self.backbone, key, method, parameters or {})
 
     def fitted(self, method: str, parameters: Mapping[str, Any] | None = None) -> Reranker:
-        """A method that has seen this version of the collection; kept in memory and on disk."""
+        """A method that has seen this version of the collection; kept in memory and with the store."""
         return self._view.fitted(method, parameters or {})
 
     def neighbors(self) -> Neighbors:
@@ -228,8 +223,8 @@ class Index:
         return info.info(self._latest())
 
     def verify(self) -> Verification:
-        """Check everything that is on disk, change nothing."""
-        return verify.verify(self.path)
+        """Check everything that is kept, change nothing."""
+        return verify.verify(self.store.url)
 
     def export(self, path: PathLike, neighbors: bool = True) -> Path:
         """Write vectors, keys, metadata and neighbours to a .npz or .parquet file."""
@@ -238,7 +233,7 @@ class Index:
     def backbone(self) -> Any:
         """What turns pictures into the vectors of this index; loaded when it is first needed."""
         with self._lock:
-            self._backbone = pictures.load_backbone(self._backbone, self._catalog.state())
+            self._backbone = pictures.load_backbone(self._backbone, self.store.facts())
             return self._backbone
 
     def _latest(self) -> View:
@@ -261,4 +256,4 @@ class Index:
         return replace(report, seconds=time.perf_counter() - began)
 
     def __repr__(self) -> str:
-        return f"<Index {self.path}: {len(self)} items, version {self.version}>"
+        return f"<Index {self.store.place}: {len(self)} items, version {self.version}>"

@@ -15,36 +15,36 @@ from foldwalk.core.errors import BadInput
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import AnyArray
 from foldwalk.core.vector_files import VectorFile, check_target, read_vector_file, write_vector_file
-from foldwalk.index.catalog import Catalog
-from foldwalk.index.knn import PROMISED, WIDTH, KnnGraph
-from foldwalk.index.recall import sampled_recall
+from foldwalk.index.graph.knn import PROMISED, WIDTH, KnnGraph
+from foldwalk.index.graph.recall import sampled_recall
 from foldwalk.index.types import AddReport
+from foldwalk.index.vectors import add_vectors
 from foldwalk.index.view import View
-from foldwalk.index.writing import add_vectors
 from foldwalk.neighbors.similarity import pair_similarities
+from foldwalk.stores import Store
 
 
 def export_file(view: View, path: Path, neighbors: bool) -> Path:
     """Write all items, whole or not at all."""
     check_target(path, (".npz", ".parquet"))
     if len(view) == 0:
-        raise BadInput(f"{view.catalog.folder} is empty; there is nothing to export.")
-    file = VectorFile(view.vectors, view.keys, view.metadata_texts)
+        raise BadInput(f"{view.store.place} is empty; there is nothing to export.")
+    file = VectorFile(view.all_vectors(), view.keys, view.metadata_texts)
     if neighbors:
-        known = view.graph().neighbors(view.state.metric)
+        known = view.graph().neighbors(view.facts.metric)
         file = replace(file, neighbor_ids=known.ids, neighbor_similarities=known.similarities)
     return write_vector_file(path, file)
 
 
-def import_file(catalog: Catalog, path: Path) -> AddReport:
+def import_file(store: Store, path: Path) -> AddReport:
     """Add what a file holds. Without keys of its own, row 7 of cats.npy is called cats:7."""
     file = read_vector_file(path, ("keys", "metadata", "neighbor_ids"))
     keys = file.keys
     if keys is None:
         keys = [f"{path.stem}:{row}" for row in range(len(file))]
-    report = add_vectors(catalog, file.vectors, keys, _metadata(path, keys, file.metadata))
+    report = add_vectors(store, file.vectors, keys, _metadata(path, keys, file.metadata))
     if file.neighbor_ids is not None:
-        view = View.load(catalog)
+        view = View(store)
         with suppress(BadInput):  # neighbours that cannot be right are found again
             if view.keys == keys:
                 _use_neighbors(view, file.neighbor_ids)
@@ -56,14 +56,14 @@ def _use_neighbors(view: View, ids: AnyArray) -> None:
 
     Their similarities are computed again: rows must be sorted by the same numbers everywhere.
     """
-    n, metric = len(view), view.state.metric
+    n, metric = len(view), view.facts.metric
     if len(ids) != n or ids.ndim != 2 or not min(PROMISED, n - 1) <= ids.shape[1] <= WIDTH:
         return
     checked = Neighbors.check(ids, np.zeros(ids.shape), n, metric)
     known = checked.ids >= 0
     indptr = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
     similarities = np.zeros(ids.shape, np.float32)
-    values = view.vectors
+    values = view.all_vectors()
     similarities[known] = pair_similarities(values, values, indptr, checked.ids[known], metric == "cosine")
     sorted_rows = Neighbors.check(checked.ids, similarities, n, metric)
     graph = KnnGraph.of(sorted_rows, view.numbers)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from foldwalk.index.recall import GOOD_RECALL, SAMPLED_ROWS
+from foldwalk.index.graph.recall import GOOD_RECALL, SAMPLED_ROWS
 from foldwalk.index.types import Info
 from foldwalk.index.view import View
 
@@ -12,17 +10,16 @@ MOST_GAPS = 0.3
 
 
 def info(view: View) -> Info:
-    state = view.state
-    gaps = 1 - len(view) / state.rows if state.rows else 0.0
+    facts = view.facts
     drift = view.graph().drift()
-    advised, reason = _advice(view.recall, drift, gaps)
+    advised, reason = _advice(view.recall, drift, view.store.gaps())
     return Info(
         items=len(view),
-        dim=state.dim,
-        metric=state.metric,
-        backbone=state.backbone,
-        version=state.version,
-        bytes=_bytes(view.catalog.folder),
+        dim=facts.dim,
+        metric=facts.metric,
+        backbone=facts.backbone,
+        version=facts.version,
+        bytes=view.store.size_in_bytes(),
         drift=drift,
         recall=view.recall,
         rebuild_advised=advised,
@@ -39,14 +36,3 @@ def _advice(recall: float, drift: float, gaps: float) -> tuple[bool, str]:
     if gaps > MOST_GAPS:
         return True, f"rebuild: {gaps:.0%} of the stored vectors belong to removed items and take up space."
     return False, f"no rebuild needed: {changed}, and {found}."
-
-
-def _bytes(folder: Path) -> int:
-    """Files of others may vanish while they are counted."""
-    total = 0
-    for path in folder.rglob("*"):
-        try:
-            total += path.stat().st_size if path.is_file() else 0
-        except FileNotFoundError:
-            continue
-    return total

@@ -15,31 +15,31 @@ from foldwalk import descriptors
 from foldwalk.core.errors import BadInput, MissingData, UnknownName
 from foldwalk.core.vectors import Vectors
 from foldwalk.descriptors import Backbone
-from foldwalk.index.catalog import Catalog, State
-from foldwalk.index.checks import check_key, check_keys, metadata_text, metadata_texts
 from foldwalk.index.types import AddReport, Skipped
-from foldwalk.index.writing import Record, relabel, store
+from foldwalk.stores import Facts, Record, Store
+from foldwalk.stores.checks import check_key, check_keys, metadata_text, metadata_texts
+from foldwalk.stores.types import Counts
 
 COMMIT_EVERY = 256  # pictures: what a stop can lose
 BATCH = 32
 
 
 def backbone_name(backbone: Any) -> str | None:
-    """What the catalogue notes of a backbone; an unknown name is refused before anything is made."""
+    """What the store notes of a backbone; an unknown name is refused before anything is made."""
     if backbone is None:
         return None
     if isinstance(backbone, os.PathLike):
         return str(Path(backbone).absolute())
-    if isinstance(backbone, str) and (backbone in descriptors.names() or ":" in backbone):
-        return backbone
     if isinstance(backbone, str) and backbone.endswith(".onnx"):
         return str(Path(backbone).absolute())
+    if isinstance(backbone, str) and descriptors.is_known(backbone):
+        return backbone
     return descriptors.backbone(backbone).name
 
 
-def load_backbone(given: Any, state: State) -> Backbone:
+def load_backbone(given: Any, facts: Facts) -> Backbone:
     """The backbone of an index, refused if its vectors could not be compared with those that are there."""
-    wanted = given if given is not None else state.backbone
+    wanted = given if given is not None else facts.backbone
     if wanted is None:
         raise BadInput("this index was made of vectors without a backbone; search it by vector or by key.")
     try:
@@ -49,9 +49,9 @@ def load_backbone(given: Any, state: State) -> Backbone:
             f"this index was made with the backbone {wanted!r}, which has to be handed in: "
             f"Index.open(path, backbone=...)."
         ) from None
-    if state.identity is not None and backbone.identity != state.identity:
+    if facts.identity is not None and backbone.identity != facts.identity:
         raise BadInput(
-            f"this index was described by {state.identity}, but the backbone is {backbone.identity}; "
+            f"this index was described by {facts.identity}, but the backbone is {backbone.identity}; "
             f"use the same, or make a new index."
         )
     return backbone
@@ -64,7 +64,7 @@ class _File:
 
 
 def add_images(
-    catalog: Catalog,
+    store: Store,
     backbone: Backbone,
     paths_or_folder: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     root: str | os.PathLike[str] | None,
@@ -75,16 +75,16 @@ def add_images(
         raise BadInput(f'on_bad must be "skip" or "raise", but it is {on_bad!r}.')
     paths, below = _find(paths_or_folder, root)
     files, report = _look_at(paths, below, metadata)
-    with catalog.writing() as db:
-        changed, relabelled = [], []
+    with store.writing() as writer:
+        known = writer.known(file.record.key for file in files)
+        changed, relabelled = [], {}
         for file in files:
-            query = "SELECT number, size, mtime, metadata FROM items WHERE key = ?"
-            old = db.execute(query, (file.record.key,)).fetchone()
-            if old is None or (file.record.size, file.record.mtime) != old[1:3]:
+            record, old = file.record, known.get(file.record.key)
+            if old is None or (record.size, record.mtime) != (old.size, old.mtime):
                 changed.append(file)
-            elif file.record.metadata not in (None, old[3]):
-                relabelled.append((file.record.metadata, old[0]))
-        relabel(db, relabelled)
+            elif record.metadata is not None and record.metadata != old.metadata:
+                relabelled[record.key] = record.metadata
+        writer.relabel(relabelled)
         report = replace(
             report, replaced=len(relabelled), unchanged=len(files) - len(changed) - len(relabelled)
         )
@@ -93,8 +93,7 @@ def add_images(
                 first = (report.skipped or skipped)[0]
                 raise BadInput(f"{first.path}: {first.reason}")
             if records:
-                stored = store(catalog, db, vectors, records, backbone.identity)
-                report = _plus(report, stored)
+                report = _plus(report, writer.upsert(vectors, records, backbone.identity))
             report.skipped.extend(skipped)
     if on_bad == "raise" and report.skipped:
         raise BadInput(f"{report.skipped[0].path}: {report.skipped[0].reason}")
@@ -102,14 +101,13 @@ def add_images(
 
 
 def add_picture(
-    catalog: Catalog, backbone: Backbone, picture: Image, key: str, metadata: Mapping[str, Any] | None
+    store: Store, backbone: Backbone, picture: Image, key: str, metadata: Mapping[str, Any] | None
 ) -> AddReport:
     text = None if metadata is None else metadata_text(check_key(key), metadata)
     colours = picture.convert("RGB")
     record = Record(check_key(key), text, thumbnail=descriptors.thumbnail(colours))
     vectors = Vectors.check(backbone.embed([colours]), key)
-    with catalog.writing() as db:
-        return store(catalog, db, vectors, [record], backbone.identity)
+    return AddReport(*store.upsert(vectors, [record], backbone.identity))
 
 
 def _find(
@@ -186,7 +184,7 @@ def _described(
         yield Vectors(rows) if not len(rows) else Vectors.check(rows), records, skipped
 
 
-def _plus(report: AddReport, more: AddReport) -> AddReport:
+def _plus(report: AddReport, more: Counts) -> AddReport:
     return replace(
         report,
         added=report.added + more.added,

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
-
-class AsDict:
-    """Mixin: the fields as a dictionary that JSON can hold."""
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)  # type: ignore[call-overload,no-any-return]
-
+from foldwalk.core.as_dict import AsDict
 
 # What a search may ask for ----------------------------------------------------------------------------------
 
@@ -33,16 +27,6 @@ class Like:
 
 
 # What it answers --------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Item(AsDict):
-    """One item. `source` is the file it was read from, `added` the time in ISO form (UTC)."""
-
-    key: str
-    metadata: dict[str, Any]
-    source: str | None
-    added: str
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, Self, get_args, get_origin
+from types import NoneType, UnionType
+from typing import Any, Literal, Self, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -64,11 +65,31 @@ class Parameter:
     range: str
 
 
-def parameters_of(params: type[Params]) -> tuple[Parameter, ...]:
+NOUNS = {
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    str: "a text",
+    dict: "a table",
+    NoneType: "none",
+}
+
+
+def _noun(annotation: Any) -> str:
+    """What values of a type are called."""
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin is Literal:
+        return f"one of {', '.join(map(str, parts))}" if len(parts) > 1 else str(parts[0])
+    if origin in (Union, UnionType):
+        return " or ".join(map(_noun, parts))
+    return NOUNS.get(origin or annotation, str(annotation))
+
+
+def parameters_of(params: type[BaseModel]) -> tuple[Parameter, ...]:
     """Every parameter of a class, in the order of declaration, the common ones last."""
     common = Params.model_fields
     fields = {n: f for n, f in params.model_fields.items() if n not in common}
-    fields |= {n: params.model_fields[n] for n in common}
+    fields |= {n: params.model_fields[n] for n in common if n in params.model_fields}
     out = []
     for name, field in fields.items():
         choices = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
@@ -84,8 +105,7 @@ def parameters_of(params: type[Params]) -> tuple[Parameter, ...]:
             elif isinstance(rule, Lt):
                 high, below = float(str(rule.lt)), f"below {rule.lt}"
         kind = getattr(field.annotation, "__name__", str(field.annotation)) if not choices else "choice"
-        noun = {"int": "a whole number", "float": "a number", "bool": "true or false"}.get(kind, kind)
-        allowed = f"one of {', '.join(map(str, choices))}" if choices else f"{noun} {above} {below}".strip()
+        allowed = f"{_noun(field.annotation)} {above} {below}".strip()
         extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
         out.append(
             Parameter(

@@ -19,13 +19,14 @@ from foldwalk.service.metrics import Metrics
 from foldwalk.service.middleware import BodyLimit, KnownHosts, Shell
 from foldwalk.service.routes import about, items, search
 from foldwalk.service.settings import ServiceSettings
+from foldwalk.stores.registry import PathLike
 
 _WEB = Path(__file__).parent / "web"
 # A form has a few lines around the file, and a field or two beside it.
 _FORM = 100_000
 
 
-def create_app(index: Index | Path, settings: ServiceSettings | None = None) -> FastAPI:
+def create_app(index: Index | PathLike, settings: ServiceSettings | None = None) -> FastAPI:
     """The service for one index, which it closes at its end."""
     settings = settings or ServiceSettings()
     opened = index if isinstance(index, Index) else Index.open(index)
@@ -34,7 +35,7 @@ def create_app(index: Index | Path, settings: ServiceSettings | None = None) -> 
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.state.map = atlas = MapJob(opened.path, opened.derived, settings.method, settings.map_items)
+        app.state.map = atlas = MapJob(opened.store, settings.method, settings.map_items)
         engine.warm_up()
         yield
         await atlas.close()

@@ -19,7 +19,7 @@ from PIL import Image
 from foldwalk.core import BadInput, FoldwalkError
 from foldwalk.descriptors import Limits, Unreadable, load_picture
 from foldwalk.index import AddReport, Explanation, Index, Key, Like, Results
-from foldwalk.index.fitted import IN_MEMORY
+from foldwalk.index.asking.fitted import IN_MEMORY
 from foldwalk.service.bodies import AddBody, Choice, ExplainBody, SearchBody
 from foldwalk.service.errors import Empty, UnknownKey
 from foldwalk.service.gate import Gate

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 
 from foldwalk.service.answers import Map, Sheet
 from foldwalk.service.map_sheet import SIDE, sheet_columns
+from foldwalk.stores import Store
+from foldwalk.stores.arrays import get_arrays
 
-_FILE = "map.npz"
+KIND = "map"  # of the rows that the store keeps
 
 
 class MapJob:
     """Gives the newest drawing there is, and has a newer one made when the index has changed."""
 
-    def __init__(self, index: Path, derived: Path, method: str, items: int) -> None:
-        self._command = ("-m", "foldwalk.service.map_layout", str(index), method, str(items))
-        self._out = derived / _FILE
+    def __init__(self, store: Store, method: str, items: int) -> None:
+        self._command = ("-m", "foldwalk.service.map_layout", store.url, method, str(items))
+        self._store = store
         self._method = method
         self._drawing: asyncio.Task[None] | None = None
         self._failed_at: int | None = None
@@ -31,7 +31,7 @@ class MapJob:
     async def newest(self, version: int) -> Map:
         """What can be shown now; `state` says whether a newer drawing is under way."""
         if not self._is_current(version):
-            found = await asyncio.to_thread(_read, self._out)
+            found = await asyncio.to_thread(_read, self._store)
             if found is not None:
                 self._shown, self.pictures = found
         if self._is_current(version):
@@ -47,7 +47,7 @@ class MapJob:
 
     async def _draw(self, version: int) -> None:
         process = await asyncio.create_subprocess_exec(
-            sys.executable, *self._command, str(self._out), stderr=asyncio.subprocess.PIPE
+            sys.executable, *self._command, stderr=asyncio.subprocess.PIPE
         )
         try:
             _, complaint = await process.communicate()
@@ -66,21 +66,24 @@ class MapJob:
             await asyncio.gather(self._drawing, return_exceptions=True)
 
 
-def _read(path: Path) -> tuple[Map, bytes] | None:
-    """The drawing on disk and its sheet of pictures; None where there is none, or it is not whole."""
+def _read(store: Store) -> tuple[Map, bytes] | None:
+    """The newest drawing and its sheet of pictures; None where there is none, or it is not whole."""
+    versions = [group.version for group in store.groups(KIND)]
+    found = get_arrays(store, KIND, max(versions)) if versions else None
     try:
-        with np.load(path, allow_pickle=False) as file:
-            sheet = file["sheet"].tobytes()
-            drawn = Map(
-                state="ready",
-                method=str(file["method"]),
-                version=int(file["version"]),
-                total=int(file["total"]),
-                keys=file["keys"].tolist(),
-                before=file["before"].astype(np.float64).round(4).tolist(),
-                after=file["after"].astype(np.float64).round(4).tolist(),
-                sheet=Sheet(columns=sheet_columns(len(file["keys"])), side=SIDE) if sheet else None,
-            )
-            return drawn, sheet
-    except (OSError, KeyError, ValueError, BadZipFile):
+        if found is None:
+            return None
+        sheet = found["sheet"].tobytes()
+        drawn = Map(
+            state="ready",
+            method=str(found["method"]),
+            version=int(found["version"]),
+            total=int(found["total"]),
+            keys=found["keys"].tolist(),
+            before=found["before"].astype(np.float64).round(4).tolist(),
+            after=found["after"].astype(np.float64).round(4).tolist(),
+            sheet=Sheet(columns=sheet_columns(len(found["keys"])), side=SIDE) if sheet else None,
+        )
+        return drawn, sheet
+    except (KeyError, ValueError):
         return None

@@ -4,16 +4,14 @@ Before: neighbours by plain similarity. After: neighbours by the method's own ra
 distance d with d^2 = 1 - score / highest score. The second drawing starts from the first, so that what moves
 between them moved because of the walk. With the drawings goes a sheet of small pictures, one for each point.
 
-Run as a program (``python -m foldwalk.service.map_layout INDEX METHOD ITEMS OUT``) it works in a process of
+Run as a program (``python -m foldwalk.service.map_layout INDEX METHOD ITEMS``) it works in a process of
 its own at low priority: the service goes on answering, and can stop it at any time.
 """
 
 from __future__ import annotations
 
-import io
 import os
 import sys
-from pathlib import Path
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -22,9 +20,10 @@ from sklearn.neighbors import sort_graph_by_row_values
 
 from foldwalk import rerank
 from foldwalk.core.types import Float32Array, IntArray
-from foldwalk.core.whole_files import write_whole
 from foldwalk.index import Index
+from foldwalk.service.map_job import KIND
 from foldwalk.service.map_sheet import contact_sheet
+from foldwalk.stores.arrays import put_arrays
 
 _PERPLEXITY = 30.0
 _FEWEST = 5
@@ -71,27 +70,29 @@ def sample_rows(n: int, most: int) -> IntArray:
     return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))
 
 
-def main(index: Path, method: str, items: int, out: Path) -> None:
+def main(index: str, method: str, items: int) -> None:
     with Index.open(index) as opened:
         keys, vectors, version, metric = opened.keys(), opened.vectors(), opened.version, opened.metric
         rows = sample_rows(len(keys), items)
         chosen = [keys[row] for row in rows]
         sheet = contact_sheet([opened.thumbnail(key) for key in chosen])
         before, after = lay_out(np.ascontiguousarray(vectors[rows]), method, metric)
-    drawn = {
-        "version": np.int64(version),
-        "total": np.int64(len(keys)),
-        "method": np.array(method),
-        "keys": np.array(chosen, dtype=np.str_),
-        "before": before,
-        "after": after,
-        "sheet": np.frombuffer(sheet, np.uint8),
-    }
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, **drawn)  # type: ignore[arg-type]
-    write_whole(out, buffer.getvalue())
+        drawn = {
+            "version": np.array(version),
+            "total": np.array(len(keys)),
+            "method": np.array(method),
+            "keys": np.array(chosen, dtype=np.str_),
+            "before": before,
+            "after": after,
+            "sheet": np.frombuffer(sheet, np.uint8),
+        }
+        if not put_arrays(opened.store, KIND, version, drawn):
+            raise SystemExit(f"{opened.store.place} cannot be written")
+        for group in opened.store.groups(KIND):
+            if group.version < version:
+                opened.store.drop_rows(*group)
 
 
 if __name__ == "__main__":
     os.nice(10)
-    main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), Path(sys.argv[4]))
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import socket
 from collections.abc import Callable
-from pathlib import Path
 
 import uvicorn
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
@@ -13,10 +12,11 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from foldwalk.core import BadInput
 from foldwalk.service.app import create_app
 from foldwalk.service.settings import ServiceSettings
+from foldwalk.stores.registry import PathLike
 
 
 def serve(
-    path: Path,
+    index: PathLike,
     host: str = "127.0.0.1",
     port: int = 8000,
     settings: ServiceSettings | None = None,
@@ -27,7 +27,7 @@ def serve(
     Port 0 takes one that is free. `started` is told the address as soon as connections are taken.
     """
     settings = settings or ServiceSettings()
-    app = create_app(path, settings)
+    app = create_app(index, settings)
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
     config = uvicorn.Config(
         app,

@@ -1,32 +1,70 @@
-"""Models that turn pictures into vectors, one per file, behind `backbone(name)`."""
+"""Models that turn pictures into vectors, one per file, found by name, behind `backbone(model)`."""
 
 from __future__ import annotations
 
 import difflib
-import importlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from foldwalk.core.errors import BadParameter, UnknownName
+from foldwalk.core.registry import Registry
 from foldwalk.descriptors.backbones.base import Backbone
 
-__all__ = ["DEFAULT", "Backbone", "backbone", "names"]
+__all__ = [
+    "DEFAULT",
+    "Backbone",
+    "BackboneCard",
+    "backbone",
+    "backbone_class",
+    "describe",
+    "is_known",
+    "names",
+    "register",
+]
 
 DEFAULT = "effnet_lite0"
-HERE = __name__
-# Name: module and class. They are imported when asked for, since each needs packages of its own.
-BUILT_IN = {"effnet_lite0": ("effnet_lite0", "EffnetLite0"), "pixels": ("pixels", "Pixels")}
-LIBRARIES = {
-    "timm": ("timm_model", "TimmBackbone"),
-    "torchvision": ("torchvision_model", "TorchvisionBackbone"),
-    "open_clip": ("open_clip_model", "OpenClipBackbone"),
-}
+_backbones: Registry[type[Backbone]] = Registry("backbone", [__name__])
+Kind = TypeVar("Kind", bound=type[Backbone])
+
+
+@dataclass(frozen=True)
+class BackboneCard:
+    """What `describe` tells of a backbone.
+
+    `named` is how a user names a model of this kind, `extra` what has to be installed with foldwalk for it.
+    """
+
+    name: str
+    summary: str
+    named: str
+    example: str
+    dimensions: str
+    extra: str
+    remark: str
+    options: dict[str, Any]
+
+
+def register(kind: Kind) -> Kind:
+    """Class decorator: make a backbone known by its name."""
+    _backbones.register(kind)
+    return kind
 
 
 def names() -> list[str]:
-    """The backbones that go by a name alone; `timm:NAME` and its like come on top."""
-    return list(BUILT_IN)
+    """Every kind of backbone; how a user names a model of it stands on its card."""
+    return _backbones.names()
+
+
+def backbone_class(name: str) -> type[Backbone]:
+    return _backbones.get(name)
+
+
+def describe(name: str) -> BackboneCard:
+    """A backbone's card: how it is named, dimensions, options with defaults, what it needs."""
+    k = backbone_class(name)
+    return BackboneCard(k.name, k.summary, k.named, k.example, k.dimensions, k.extra, k.remark, _options(k))
 
 
 def backbone(model: str | Path | Callable[..., Any] | Backbone = DEFAULT, **options: Any) -> Backbone:
@@ -39,30 +77,30 @@ def backbone(model: str | Path | Callable[..., Any] | Backbone = DEFAULT, **opti
         if options:
             raise BadParameter(f"{model.name} is made already: hand in options when it is created.")
         return model
-    if callable(model):
-        return _make("function", "FunctionBackbone", (model,), options)
-    if isinstance(model, Path) or str(model).endswith(".onnx"):
-        return _make("onnx_model", "OnnxBackbone", (model,), options)
-    library, _, name = str(model).partition(":")
-    if name and library in LIBRARIES:
-        return _make(*LIBRARIES[library], (name,), options)
-    if model in BUILT_IN:
-        return _make(*BUILT_IN[model], (), options)
-    near = difflib.get_close_matches(str(model), BUILT_IN, n=1)
-    hint = f"did you mean {near[0]}?" if near else _all_forms()
+    known = _backbones.entries()
+    for kind in known.values():
+        arguments = kind.claim(model)
+        if arguments is not None:
+            return _make(kind, arguments, options)
+    near = difflib.get_close_matches(str(model), known, n=1)
+    forms = [kind.named for kind in known.values()]
+    hint = f"did you mean {known[near[0]].named}?" if near else f"there are {', '.join(forms)}."
     raise UnknownName(f"there is no backbone {model!r}; {hint}")
 
 
-def _all_forms() -> str:
-    libraries = ", ".join(f"{library}:NAME" for library in LIBRARIES)
-    return f"there are {', '.join(BUILT_IN)}, {libraries} and the paths of ONNX files."
+def is_known(model: str) -> bool:
+    """Whether `backbone` would make something of this text; nothing is made or imported for it."""
+    return any(kind.claim(model) is not None for kind in _backbones.entries().values())
 
 
-def _make(module: str, name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> Backbone:
-    kind = getattr(importlib.import_module(f"{HERE}.{module}"), name)
-    allowed = list(kind.__init__.__kwdefaults__ or ())
+def _options(kind: type[Backbone]) -> dict[str, Any]:
+    return dict(kind.__init__.__kwdefaults__ or {})
+
+
+def _make(kind: type[Backbone], arguments: tuple[Any, ...], options: dict[str, Any]) -> Backbone:
+    allowed = _options(kind)
     for option in options:
         if option not in allowed:
-            raise BadParameter(f"{name} has no option {option!r}; there are {', '.join(allowed) or 'none'}.")
-    made: Backbone = kind(*arguments, **options)
-    return made
+            known = ", ".join(allowed) or "none"
+            raise BadParameter(f"{kind.__name__} has no option {option!r}; there are {known}.")
+    return kind(*arguments, **options)

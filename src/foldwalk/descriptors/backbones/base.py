@@ -7,7 +7,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 from PIL import Image
 
@@ -20,12 +20,26 @@ class Backbone(ABC):
 
     `identity` names weights, preprocessing and pooling: vectors of equal identity may be compared.
     `short_side` is what `load_picture` should be given, so that one file always gives the same vector.
+    What a class says of itself, from `summary` on, is for its card; the keyword arguments of its constructor
+    are its options.
     """
 
     name: str
     dim: int
     identity: str
     short_side: int | None = None
+
+    summary: ClassVar[str]
+    named: ClassVar[str]
+    example: ClassVar[str]
+    dimensions: ClassVar[str] = "those of the model"
+    extra: ClassVar[str] = ""
+    remark: ClassVar[str] = ""
+
+    @classmethod
+    def claim(cls, model: object) -> tuple[Any, ...] | None:
+        """What to make it with, where `model` is how a user names this backbone; None where it is not."""
+        return () if model == cls.name else None
 
     def embed(self, pictures: Sequence[Image.Image]) -> Float32Array:
         """One vector per picture, (n, dim)."""

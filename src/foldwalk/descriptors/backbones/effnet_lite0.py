@@ -13,9 +13,11 @@ import hashlib
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from foldwalk.core.errors import BadInput
 from foldwalk.core.whole_files import written_whole
+from foldwalk.descriptors.backbones import register
 from foldwalk.descriptors.backbones.base import need
 from foldwalk.descriptors.backbones.onnx_model import OnnxBackbone
 from foldwalk.descriptors.whitening import Whitening
@@ -25,8 +27,18 @@ WEIGHTS_SHA256 = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77
 PURPOSE = "The backbone effnet_lite0"
 
 
+@register
 class EffnetLite0(OnnxBackbone):
     """`size` is the side of the square pictures are brought to; larger ones see more detail and cost more."""
+
+    name = "effnet_lite0"
+    summary = "EfficientNet-lite0 trained on ImageNet, the default"
+    named = example = "effnet_lite0"
+    dimensions = "1,280"
+    remark = (
+        "The package of the weights states no licence: foldwalk depends on it and does not pass it on. "
+        "Whoever needs a licence names another model."
+    )
 
     def __init__(
         self,
@@ -40,7 +52,7 @@ class EffnetLite0(OnnxBackbone):
     ) -> None:
         super().__init__(
             exported(),
-            name="effnet_lite0",
+            name=self.name,
             normalise=(127.0, 128.0),
             size=size,
             fit=fit,
@@ -49,6 +61,10 @@ class EffnetLite0(OnnxBackbone):
             whitening=whitening,
             threads=threads,
         )
+
+    @classmethod
+    def claim(cls, model: object) -> tuple[Any, ...] | None:
+        return () if model == cls.name else None  # no path, though it is an ONNX file in the end
 
     def _weights(self) -> str:
         return WEIGHTS_SHA256[:16]

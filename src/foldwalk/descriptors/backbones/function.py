@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,11 +12,19 @@ from PIL import Image
 from foldwalk.core.errors import BadInput
 from foldwalk.core.types import Float32Array
 from foldwalk.core.vectors import Vectors
+from foldwalk.descriptors.backbones import register
 from foldwalk.descriptors.backbones.base import Backbone
 
 
+@register
 class FunctionBackbone(Backbone):
     """`function` is called with RGB pictures. `version` is part of the identity: change both together."""
+
+    name = "function"
+    summary = "any Python function from a list of pictures to an array of one row each"
+    named = "a Python function"
+    example = "backbone(function)"
+    dimensions = "as many as the function returns"
 
     def __init__(
         self,
@@ -30,6 +39,10 @@ class FunctionBackbone(Backbone):
         self.short_side = short_side
         self.dim = self._call([Image.new("RGB", (224, 224), "grey")]).shape[1]
         self.identity = f"function {module}.{self.name} version {version}; {self.dim} dimensions"
+
+    @classmethod
+    def claim(cls, model: object) -> tuple[Any, ...] | None:
+        return (model,) if callable(model) else None
 
     def prepare(self, picture: Image.Image) -> Image.Image:
         return picture.convert("RGB")

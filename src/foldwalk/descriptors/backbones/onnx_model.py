@@ -15,6 +15,7 @@ import numpy as np
 
 from foldwalk.core.errors import BadInput, BadParameter, MissingData
 from foldwalk.core.types import AnyArray, Float32Array
+from foldwalk.descriptors.backbones import register
 from foldwalk.descriptors.backbones.base import need
 from foldwalk.descriptors.backbones.options import check_box, check_threads
 from foldwalk.descriptors.backbones.spatial import Bytes, SpatialBackbone
@@ -32,11 +33,18 @@ FIT = "foldwalk.fit"
 TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(uint8)": np.uint8}
 
 
+@register
 class OnnxBackbone(SpatialBackbone):
     """An ONNX file. `normalise` is a name of NORMALISATIONS or (subtract, divide) in pixels of 0 to 255.
 
     `fit` is what the file says itself under FIT in its metadata, else "squash".
     """
+
+    name = "onnx"
+    summary = "any model in an ONNX file, also those that `foldwalk train` writes"
+    named = "the path of an .onnx file"
+    example = "model.onnx"
+    extra = "images"
 
     def __init__(
         self,
@@ -71,6 +79,10 @@ class OnnxBackbone(SpatialBackbone):
             f"{self.name} {self._weights()}; {self._output}; "
             f"normalised {','.join(f'{c:g}' for c in constants)}; {self.settings}"
         )
+
+    @classmethod
+    def claim(cls, model: object) -> tuple[Any, ...] | None:
+        return (model,) if isinstance(model, Path) or str(model).endswith(".onnx") else None
 
     def _weights(self) -> str:
         with self.path.open("rb") as file:

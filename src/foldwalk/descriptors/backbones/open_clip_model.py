@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from foldwalk.core.errors import BadParameter
+from foldwalk.descriptors.backbones import register
 from foldwalk.descriptors.backbones.base import need
 from foldwalk.descriptors.backbones.torch_model import TorchBackbone, loaded
 
 
+@register
 class OpenClipBackbone(TorchBackbone):
     """The vector that CLIP compares with texts, for instance `open_clip:ViT-B-32/laion2b_s34b_b79k`."""
+
+    name = "open_clip"
+    summary = "the picture's side of any CLIP model of open_clip"
+    named = "open_clip:NAME/WEIGHTS"
+    example = "open_clip:ViT-B-32/laion2b_s34b_b79k"
 
     def __init__(self, model_name: str) -> None:
         name = f"open_clip:{model_name}"

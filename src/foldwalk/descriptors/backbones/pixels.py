@@ -8,14 +8,19 @@ import numpy as np
 from PIL import Image
 
 from foldwalk.core.types import Float32Array
+from foldwalk.descriptors.backbones import register
 from foldwalk.descriptors.backbones.base import Backbone
 from foldwalk.descriptors.backbones.options import check_box
 
 
+@register
 class Pixels(Backbone):
     """Each picture's grey values after it was brought to `size` (width, height), each new pixel a mean."""
 
     name = "pixels"
+    summary = "raw grey pixels, for pictures that are taken alike"
+    named = example = "pixels"
+    dimensions = "width times height of `size`, 1,024 by default"
 
     def __init__(self, *, size: int | tuple[int, int] = 32) -> None:
         self.size = width, height = check_box("size", size)

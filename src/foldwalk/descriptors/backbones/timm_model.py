@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from foldwalk.descriptors.backbones import register
 from foldwalk.descriptors.backbones.base import need
 from foldwalk.descriptors.backbones.torch_model import TorchBackbone, loaded
 
 
+@register
 class TimmBackbone(TorchBackbone):
     """The pooled features before the classifier."""
+
+    name = "timm"
+    summary = "any model of timm (pytorch-image-models)"
+    named = "timm:NAME"
+    example = "timm:resnet18"
 
     def __init__(self, model_name: str) -> None:
         name = f"timm:{model_name}"

@@ -17,7 +17,12 @@ AT_ONCE = 16
 
 
 class TorchBackbone(Backbone):
-    """`transform` turns a picture into a tensor, `forward` a batch of tensors into vectors."""
+    """`transform` turns a picture into a tensor, `forward` a batch of tensors into vectors.
+
+    A class of this kind stands for a library: its models are named by the library and their own name.
+    """
+
+    extra = "hub"
 
     def __init__(
         self, name: str, model: Any, transform: Callable[[Image.Image], Any], forward: Callable[[Any], Any]
@@ -32,6 +37,11 @@ class TorchBackbone(Backbone):
         # The transforms print their steps, so that a changed one changes the identity.
         settings = hashlib.sha256(f"{transform!r}".encode()).hexdigest()[:8]
         self.identity = f"{name} {weights_hash(model)}; preprocessing {settings}"
+
+    @classmethod
+    def claim(cls, model: object) -> tuple[Any, ...] | None:
+        library, _, own = str(model).partition(":")
+        return (own,) if own and library == cls.name else None
 
     def prepare(self, picture: Image.Image) -> Any:
         return self._transform(picture.convert("RGB"))

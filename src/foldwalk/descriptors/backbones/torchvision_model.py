@@ -5,14 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from foldwalk.core.errors import BadInput
+from foldwalk.descriptors.backbones import register
 from foldwalk.descriptors.backbones.base import need
 from foldwalk.descriptors.backbones.torch_model import TorchBackbone, loaded
 
 HEADS = ("fc", "classifier", "heads", "head")  # what torchvision's models call their last part
 
 
+@register
 class TorchvisionBackbone(TorchBackbone):
     """What the classifier's last part is fed with."""
+
+    name = "torchvision"
+    summary = "any classifier of torchvision, without its head"
+    named = "torchvision:NAME"
+    example = "torchvision:resnet18"
 
     def __init__(self, model_name: str) -> None:
         name = f"torchvision:{model_name}"

@@ -13,7 +13,6 @@ import multiprocessing
 import os
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,8 @@ import numpy as np
 import numpy.typing as npt
 import safetensors.torch
 import torch
-from torch import Tensor, nn
+from sklearn.base import BaseEstimator, TransformerMixin
+from torch import Tensor
 from torch.nn import functional
 
 from foldwalk.core.errors import BadInput, BadParameter, MissingData, NotFitted
@@ -31,35 +31,26 @@ from foldwalk.core.vectors import Vectors
 from foldwalk.core.whole_files import written_whole
 from foldwalk.descriptors.backbones.base import cores
 from foldwalk.learn.edms.learner import Learner, train_member
-from foldwalk.learn.trainer.loop import Settings
-from foldwalk.learn.trainer.models import Head, HeadSpec
+from foldwalk.learn.trainer.models import Head, HeadSpec, JoinedHeads
+from foldwalk.learn.trainer.settings import TrainingSettings
 
-__all__ = ["JoinedHeads", "Learner", "MetaClassEnsemble"]
+__all__ = ["Learner", "MetaClassEnsemble"]
 
 FORMAT = "foldwalk ensemble 1"
 
 
-class JoinedHeads(nn.Module):
-    """Unit vectors of all heads one after the other, each times the root of its weight."""
-
-    def __init__(self, heads: Sequence[Head], weights: Sequence[float]) -> None:
-        super().__init__()
-        self.heads, self.roots = nn.ModuleList(heads), [weight**0.5 for weight in weights]
-        self.inputs = heads[0].spec.inputs
-
-    def forward(self, features: Tensor) -> Tensor:
-        parts = [functional.normalize(h(features)) * r for h, r in zip(self.heads, self.roots, strict=True)]
-        return torch.cat(parts, dim=1)
-
-
-class MetaClassEnsemble:
+class MetaClassEnsemble(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """`members` learners on random meta-classes; `weights` are w of eq. 1, all 1 by default.
 
-    `learner` is how each of them learns; several, for instance with losses of their own, take turns.
+    `learner` is how each of them learns; several, for instance with losses of their own, take turns. It is a
+    transformer of scikit-learn: it stands in a Pipeline, and `clone`, `get_params` and `set_params` work.
 
     >>> MetaClassEnsemble(5).fit(features, labels).transform(features).shape    # doctest: +SKIP
     (5864, 640)
     """
+
+    heads_: list[Head]
+    n_features_in_: int
 
     def __init__(
         self,
@@ -70,26 +61,52 @@ class MetaClassEnsemble:
         seed: int = 0,
         workers: int = 1,
     ) -> None:
-        if members < 1 or workers < 1:
-            raise BadParameter(f"members ({members}) and workers ({workers}) must be at least 1.")
-        self.weights = [1.0] * members if weights is None else [float(w) for w in weights]
-        if len(self.weights) != members or min(self.weights) < 0 or not any(self.weights):
-            raise BadParameter(f"weights must be {members} numbers of 0 or more, not all 0.")
-        given = [learner or Learner()] if isinstance(learner, Learner | None) else list(learner)
-        if not given:
-            raise BadParameter("an ensemble needs at least one learner.")
-        self.members, self.learners = members, [given[member % len(given)] for member in range(members)]
+        self.members, self.learner, self.weights = members, learner, weights
         self.seed, self.workers = seed, workers
-        self.heads: list[Head] = []
+        self._check()
 
-    def fit(self, features: npt.ArrayLike, labels: npt.ArrayLike) -> MetaClassEnsemble:
-        """Train all members on features (n, d) and their classes."""
-        x = Vectors.check(features, "features").values
-        codes = np.unique(check_labels(labels, "labels"), return_inverse=True)[1].astype(np.int64)
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
+
+    @property
+    def learners(self) -> list[Learner]:
+        """How each member learns."""
+        alone = self.learner or Learner()
+        given = [alone] if isinstance(alone, Learner) else list(alone)
+        return [given[member % len(given)] for member in range(self.members)]
+
+    @property
+    def member_weights(self) -> list[float]:
+        """w of eq. 1."""
+        return [1.0] * self.members if self.weights is None else [float(w) for w in self.weights]
+
+    def _check(self) -> None:
+        """Wrong parameters are refused at once, and again by `fit`: `set_params` may have changed them."""
+        if self.members < 1 or self.workers < 1:
+            raise BadParameter(f"members ({self.members}) and workers ({self.workers}) must be at least 1.")
+        weights = self.member_weights
+        if len(weights) != self.members or min(weights) < 0 or not any(weights):
+            raise BadParameter(f"weights must be {self.members} numbers of 0 or more, not all 0.")
+        if isinstance(self.learner, Sequence) and not self.learner:
+            raise BadParameter("an ensemble needs at least one learner.")
+
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> MetaClassEnsemble:
+        """Train all members on features X (n, d) and their classes y."""
+        self._check()
+        if y is None:
+            raise BadInput("an ensemble requires y to be passed, but the target y is None: hand in classes.")
+        x = Vectors.check(X, "features").values
+        codes = np.unique(check_labels(y, "labels"), return_inverse=True)[1].astype(np.int64)
         if len(codes) != len(x):
             raise BadInput(f"there are {len(codes)} labels for {len(x)} features; pass one per feature.")
-        alike = {id(one): one.start(x, self.seed) for one in self.learners if one.begins_alike}
-        tasks = [(one, alike.get(id(one)), x, codes, self.seed + e) for e, one in enumerate(self.learners)]
+        if not codes.any():
+            raise BadInput("an ensemble learns to tell classes apart, but the labels name one class only.")
+        learners = self.learners
+        alike = {id(one): one.start(x, self.seed) for one in learners if one.begins_alike}
+        tasks = [(one, alike.get(id(one)), x, codes, self.seed + e) for e, one in enumerate(learners)]
         if self.workers == 1:
             before = torch.get_num_threads()
             trained = [train_member(*task, before) for task in tasks]
@@ -99,35 +116,42 @@ class MetaClassEnsemble:
             with ProcessPoolExecutor(self.workers, mp_context=context) as pool:
                 jobs = [pool.submit(train_member, *task, threads) for task in tasks]
                 trained = [job.result() for job in jobs]
-        self.heads = [_head(spec, weights) for spec, weights in trained]
+        self.heads_ = [_head(spec, weights) for spec, weights in trained]
+        self.n_features_in_ = x.shape[1]
         return self
 
     @torch.no_grad()
-    def transform(self, features: npt.ArrayLike, members: int | None = None) -> Float32Array:
+    def transform(self, X: npt.ArrayLike, members: int | None = None) -> Float32Array:
         """The embedding (n, members x dim), of length one; of the first `members` only if asked."""
         joined = self.module(members)
-        x = torch.from_numpy(Vectors.check(features, "features", self.heads[0].spec.inputs).values)
+        x = torch.from_numpy(Vectors.check(X, "features", joined.inputs).values)
         return np.asarray(functional.normalize(joined(x)).numpy(), dtype=np.float32)
 
     def module(self, members: int | None = None) -> JoinedHeads:
         """All members as one module of features."""
-        if not self.heads:
+        return JoinedHeads(self._fitted()[:members], self.member_weights[:members]).eval()
+
+    def _fitted(self) -> list[Head]:
+        if not hasattr(self, "heads_"):
             raise NotFitted("the ensemble has no members yet: call fit(features, labels) first.")
-        return JoinedHeads(self.heads[:members], self.weights[:members]).eval()
+        return self.heads_
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write all members to one .safetensors file, whole or not at all."""
         target = Path(path)
         if target.suffix != ".safetensors":
             raise BadInput(f"{target}: an ensemble is saved as .safetensors.")
-        if not self.heads:
-            raise NotFitted("the ensemble has no members yet: call fit(features, labels) first.")
+        heads = self._fitted()
         if not target.parent.is_dir():
             raise MissingData(f"{target.parent} is not a folder; create it first.")
-        states = [head.state_dict() for head in self.heads]
+        states = [head.state_dict() for head in heads]
         tensors = {f"{e}.{n}": v.contiguous() for e, state in enumerate(states) for n, v in state.items()}
-        facts = {"weights": self.weights, "seed": self.seed, "heads": [h.spec.as_dict() for h in self.heads]}
-        facts["learners"] = [asdict(learner) for learner in self.learners]
+        facts = {
+            "weights": self.member_weights,
+            "seed": self.seed,
+            "heads": [head.spec.as_dict() for head in heads],
+            "learners": [learner.as_dict() for learner in self.learners],
+        }
         with written_whole(target) as file:
             file.write(safetensors.torch.save(tensors, {"format": FORMAT, "facts": json.dumps(facts)}))
         return target
@@ -146,11 +170,13 @@ class MetaClassEnsemble:
                 facts = json.loads(header["facts"])
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             told = facts["learners"] if "learners" in facts else [facts["learner"]]
-            learners = [Learner(**one | {"settings": Settings(**one["settings"])}) for one in told]
+            learners = [Learner(**one | {"settings": TrainingSettings(**one["settings"])}) for one in told]
             made = cls(len(facts["heads"]), learners, weights=facts["weights"], seed=facts["seed"])
+            heads = []
             for e, spec in enumerate(facts["heads"]):
                 own = {n.partition(".")[2]: v for n, v in tensors.items() if n.partition(".")[0] == str(e)}
-                made.heads.append(_head(spec, own))
+                heads.append(_head(spec, own))
+            made.heads_, made.n_features_in_ = heads, heads[0].spec.inputs
         except Exception as error:  # broken bytes lead the readers to errors of any kind
             why = " ".join(str(error).split())[:200]
             raise BadInput(f"{source} is not an ensemble saved by foldwalk: {why}.") from None

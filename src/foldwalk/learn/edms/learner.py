@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,16 @@ from torch import Tensor
 
 from foldwalk.core.types import Float32Array, IntArray
 from foldwalk.learn.edms.metaclasses import random_meta_classes
+from foldwalk.learn.edms.recipe import ProxyRecipe
 from foldwalk.learn.edms.variants import make_row
-from foldwalk.learn.trainer.loop import Settings, Trainer
-from foldwalk.learn.trainer.loss_names import make_loss
+from foldwalk.learn.labelled import LabelledRecipe
+from foldwalk.learn.loss_names import make_loss
+from foldwalk.learn.trainer.loop import Trainer
 from foldwalk.learn.trainer.models import Head, HeadSpec, make_head
-from foldwalk.learn.trainer.recipes import LabelledRecipe, ProxyRecipe, Recipe
+from foldwalk.learn.trainer.recipe import Recipe
+from foldwalk.learn.trainer.settings import TrainingSettings
 
-PAPER = Settings(epochs=10, learning_rate=1e-4, weight_decay=1e-5, schedule="step", every=3)
+PAPER = TrainingSettings(epochs=10, learning_rate=1e-4, weight_decay=1e-5, schedule="step", every=3)
 
 
 @dataclass(frozen=True)
@@ -42,11 +45,14 @@ class Learner:
     scale: float | None = None
     steps: int = 100
     proxy_rate: float = 1e-3
-    settings: Settings = PAPER
+    settings: TrainingSettings = PAPER
     loss: str = ""
     per_class: int = 8
     power: float = 1.0
     share: float = 1.0
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"settings": self.settings.model_dump()}
 
     @property
     def begins_alike(self) -> bool:
@@ -67,7 +73,8 @@ class Learner:
 
     def trainer(self, head: Head, features: Float32Array, labels: IntArray, seed: int) -> Trainer:
         """A trainer of one member that begins with `head`."""
-        return Trainer(head, features, self.recipe(labels, seed), replace(self.settings, seed=seed))
+        settings = self.settings.model_copy(update={"seed": seed})
+        return Trainer(head, features, self.recipe(labels, seed), settings)
 
     def recipe(self, labels: IntArray, seed: int) -> Recipe:
         """Batches and loss over random meta-classes."""

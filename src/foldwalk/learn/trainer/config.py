@@ -1,134 +1,113 @@
-"""What a training is, as a small TOML file; the papers' own come with the package (see configs/)."""
+"""What a training is, as a small TOML file; the papers' own come with the package (see configs/).
+
+The sections [data], [model] and [training] belong to all trainings. Each training has one of its own, which
+bears its name; a file may hold those of several.
+"""
 
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field
 
-from foldwalk.core.errors import BadInput, MissingData, UnknownName
+from foldwalk.core.errors import BadInput, BadParameter, MissingData, UnknownName
+from foldwalk.learn import trainings
+from foldwalk.learn.sections import Section
+from foldwalk.learn.trainer.settings import TrainingSettings
+from foldwalk.learn.training import ModelTraining
 
-Method = Literal["mom", "edms", "cgml", "pml"]
 # Pretrained blocks forget at the rate a new head needs.
 OF_LAST_BLOCKS = {"epochs": 3, "learning_rate": 3e-5, "head_rate": 33.0, "schedule": "cosine"}
 
 
-class Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
 class Data(Section):
-    """Names of data sets. Without `test`, half of the groups of classes (an alphabet of Omniglot, the text
-    before "/") are tested on. `held_out` is the share of training classes, or of such groups, to test on
-    instead, to choose parameters by."""
+    """The section [data]: names of data sets."""
 
-    train: str = "cub_first100"
-    test: str = "cub_last100"
-    held_out: float = Field(0.0, ge=0, lt=1)
+    train: str = Field("cub_first100", description="to train on")
+    test: str = Field(
+        "cub_last100",
+        description="to test on; empty: half of the groups of classes (the text before /) of `train`",
+    )
+    held_out: float = Field(
+        0.0, ge=0, lt=1, description="share of the training classes to test on instead, to choose by"
+    )
 
 
 class Model(Section):
-    """linear, mlp: a head on frozen features; last_blocks: of effnet_lite0; conv: a small network.
+    """The section [model]: what is trained."""
 
-    `power` is what a head takes features to first, `share` how many of them it sees. `size` and `fit` are how
-    last_blocks sees pictures, `views` how many of each it trains on: the picture, its mirror image, then cuts
-    at random."""
-
-    kind: Literal["linear", "mlp", "last_blocks", "conv"] = "linear"
-    dim: int = Field(128, ge=1, le=4096)
-    hidden: int = Field(512, ge=1, le=8192)
-    dropout: float = Field(0.0, ge=0, lt=1)
-    power: float = Field(1.0, gt=0, le=2)
-    share: float = Field(1.0, gt=0, le=1)
-    init: Literal["whiten", "random"] = "whiten"
-    shrinkage: float = Field(0.98, ge=0, le=1)
-    first_block: int = Field(11, ge=1, le=15)
-    size: int = Field(224, ge=32, le=1024, multiple_of=32)
-    fit: Literal["crop", "squash"] = "crop"
-    views: int = Field(4, ge=1, le=64)
-
-
-class Training(Section):
-    """Handed to the trainer's Settings; last_blocks has defaults of its own."""
-
-    epochs: int = Field(30, ge=0)
-    optimiser: Literal["sgd", "adam", "adamw"] = "adam"
-    learning_rate: float = Field(1e-4, gt=0)
-    momentum: float = Field(0.9, ge=0, lt=1)
-    weight_decay: float = Field(0.0, ge=0)
-    schedule: Literal["constant", "step", "cosine"] = "constant"
-    every: int = Field(10, ge=1)
-    factor: float = Field(0.1, gt=0, le=1)
-    head_rate: float = Field(1.0, gt=0)
-    loss_rate: float = Field(100.0, gt=0)
-    clip: float = Field(0.0, ge=0)
-    evaluate_every: int = Field(1, ge=0)
-    clustering: bool = True
-    seed: int = Field(0, ge=0, lt=2**32)
-
-
-class Mom(Section):
-    """`miner` holds parameters of ManifoldMiner."""
-
-    miner: dict[str, Any] = {}
-    loss: Literal["triplet", "contrastive"] = "triplet"
-    margin: float = Field(0.5, gt=0)
-    weighted: bool = True
-    hardest: int = Field(10, ge=0)
-    iterate: int = Field(0, ge=0)
-    tuples: int = Field(42, ge=1)
-
-
-class Edms(Section):
-    """`loss`, if named, takes the variant's place."""
-
-    variant: str = "full"
-    loss: str = ""
-    meta_classes: int = Field(50, ge=2)
-    members: int = Field(1, ge=1)
-    workers: int = Field(1, ge=1)
-    batch: int = Field(128, ge=2)
-    alpha: float = Field(0.8, gt=0, lt=1)
-    similarity: Literal["paper", "author"] = "paper"
-    scale: float | None = Field(None, gt=0)
-    steps: int = Field(100, ge=0)
-    proxy_rate: float = Field(1e-3, gt=0)
-
-
-class Pml(Section):
-    """`options` are those of the loss's class."""
-
-    loss: str = "binomial"
-    options: dict[str, Any] = {}
-    classes: int = Field(13, ge=2)
-    per_class: int = Field(10, ge=2)
-
-
-class Cgml(Pml):
-    weight: float = Field(0.002, ge=0)
-    bound: bool = True
-    sigma: float | Literal["median"] = 1.0
+    kind: Literal["linear", "mlp", "last_blocks", "conv"] = Field(
+        "linear",
+        description="a head on frozen features, linear or mlp; last_blocks of effnet_lite0, on pictures; "
+        "conv, a small network on grey pixels",
+    )
+    dim: int = Field(128, ge=1, le=4096, description="numbers of the embedding")
+    hidden: int = Field(512, ge=1, le=8192, description="units between the layers of mlp")
+    dropout: float = Field(0.0, ge=0, lt=1, description="share of a head's input left out in training")
+    power: float = Field(1.0, gt=0, le=2, description="what a head takes features to first, signs kept")
+    share: float = Field(1.0, gt=0, le=1, description="of the features that a head sees")
+    init: Literal["whiten", "random"] = Field("whiten", description="where a head begins; an mlp: random")
+    shrinkage: float = Field(0.98, ge=0, le=1, description="of the whitening that a head begins with")
+    first_block: int = Field(11, ge=1, le=15, description="of last_blocks; those before it are frozen")
+    size: int = Field(
+        224,
+        ge=32,
+        le=1024,
+        multiple_of=32,
+        description="side of last_blocks' pictures, a multiple of 32",
+    )
+    fit: Literal["crop", "squash"] = Field("crop", description="how last_blocks brings pictures to that size")
+    views: int = Field(
+        4, ge=1, le=64, description="of each picture: itself, its mirror image, then cuts at random"
+    )
 
 
 class Config(Section):
-    data: Data = Data()
-    model: Model = Model()
-    training: Training = Training()
-    mom: Mom = Mom()
-    edms: Edms = Edms()
-    cgml: Cgml = Cgml()
-    pml: Pml = Pml()
+    """Made by `make_config`: beside the common sections it has one for every training, by its name."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _defaults_of_the_kind(cls, values: dict[str, Any]) -> dict[str, Any]:
-        model, training = values.get("model"), values.get("training", {})
-        if isinstance(model, dict) and model.get("kind") == "last_blocks" and isinstance(training, dict):
-            return values | {"training": OF_LAST_BLOCKS | training}
-        return values
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    data: Data
+    model: Model
+    training: TrainingSettings
+
+    def chosen(self, training: str) -> ModelTraining[Any]:
+        """A training by name, with its section."""
+        kind = trainings.training_class(training)
+        if not issubclass(kind, ModelTraining):
+            raise BadInput(f"{training} is not told by a configuration what to train.")
+        return kind(getattr(self, training))
+
+
+def make_config(values: Mapping[str, Any], name: str = "the configuration") -> Config:
+    """Sections by name, each a mapping; what is left out has its default. `name` is for messages."""
+    known = _sections()
+    for section, given in values.items():
+        if section not in known:
+            raise BadInput(f"{name}: there is no section {section}; there are {', '.join(known)}.")
+        if not isinstance(given, Mapping):
+            raise BadInput(f"{name}: {section} must be a section, [{section}], but it is {given!r}.")
+    told = dict(values)
+    if told.get("model", {}).get("kind") == "last_blocks":
+        told["training"] = OF_LAST_BLOCKS | told.get("training", {})
+    made = {}
+    for section, kind in known.items():
+        try:
+            made[section] = kind(**told.get(section, {}))
+        except BadParameter as error:
+            raise BadInput(f"{name}: {section}.{error}") from None
+    return Config(**made)
+
+
+def _sections() -> dict[str, type[BaseModel]]:
+    """The class of every section a file may hold."""
+    kinds = {name: trainings.training_class(name) for name in trainings.names()}
+    own = {name: kind.Parameters for name, kind in kinds.items() if issubclass(kind, ModelTraining)}
+    return {"data": Data, "model": Model, "training": TrainingSettings, **own}
 
 
 def shipped() -> list[str]:
@@ -157,10 +136,6 @@ def read_config(source: str | Path) -> Config:
 
 def parse_config(text: str, name: str = "the configuration") -> Config:
     try:
-        return Config(**tomllib.loads(text))
+        return make_config(tomllib.loads(text), name)
     except tomllib.TOMLDecodeError as error:
         raise BadInput(f"{name} is not TOML: {error}.") from None
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise BadInput(f"{name}: {where}: {first['msg'][0].lower()}{first['msg'][1:]}.") from None

@@ -20,9 +20,8 @@ from foldwalk.core.errors import BadInput, BadParameter, MissingData
 from foldwalk.core.whole_files import written_whole
 from foldwalk.descriptors.backbones.base import need
 from foldwalk.descriptors.backbones.onnx_model import FIT, NORMALISATIONS
-from foldwalk.learn.edms.ensemble import JoinedHeads
 from foldwalk.learn.trainer.lite0 import BLOCKS, FirstBlocks, LastBlocks, lite0
-from foldwalk.learn.trainer.models import Head, SmallConvNet
+from foldwalk.learn.trainer.models import Head, JoinedHeads, SmallConvNet
 
 FEATURES = 1280
 

@@ -1,30 +1,25 @@
-"""A whole training by its configuration: data, model, recipe, loop, export."""
+"""A whole training by its configuration: data, model, loop, export."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from torch import nn
 
 from foldwalk import datasets
-from foldwalk.core.errors import BadInput, BadParameter
+from foldwalk.core.errors import BadInput
 from foldwalk.core.seeds import generator
 from foldwalk.core.types import AnyArray, IntArray
-from foldwalk.learn.cgml import GraphConsistencyLoss
-from foldwalk.learn.edms.ensemble import Learner, MetaClassEnsemble
-from foldwalk.learn.mining import ManifoldMiner
-from foldwalk.learn.trainer.config import Config, Method, Model
-from foldwalk.learn.trainer.evaluation import evaluate_embedding, split_classes
+from foldwalk.learn.trainer.config import Config, Model
+from foldwalk.learn.trainer.evaluation import split_classes
 from foldwalk.learn.trainer.export import PictureModel, export_onnx
 from foldwalk.learn.trainer.lite0 import LastBlocks, activations, lite0, pooled
-from foldwalk.learn.trainer.logs import Log
-from foldwalk.learn.trainer.loop import Settings, Trainer
-from foldwalk.learn.trainer.loss_names import make_loss
+from foldwalk.learn.trainer.loop import Trainer
 from foldwalk.learn.trainer.models import Head, HeadSpec, make_conv_net, make_head
-from foldwalk.learn.trainer.recipes import LabelledRecipe, MinedRecipe, Recipe
+from foldwalk.learn.trainer.recipe import Recipe
 
 PLAIN_AND_MIRRORED = 2  # views of a picture to test on
 
@@ -103,27 +98,6 @@ def make_model(config: Config, train: Inputs) -> nn.Module:
     return LastBlocks(lite0(), m.first_block, head) if m.kind == "last_blocks" else head
 
 
-def make_recipe(method: Method, config: Config, train: Inputs) -> Recipe:
-    seed = config.training.seed
-    if method == "mom":
-        c = config.mom
-        return MinedRecipe(
-            train.features,
-            ManifoldMiner(seed=seed, **c.miner),
-            labels=train.labels if "labels" in c.miner.values() else None,
-            seed=seed,
-            **c.model_dump(exclude={"miner"}),
-        )
-    if method == "edms":
-        return _learner(config).recipe(train.labels, seed)
-    p = config.cgml if method == "cgml" else config.pml
-    base = make_loss(p.loss, p.options, int(train.labels.max()) + 1, config.model.dim, seed)
-    if method == "cgml":
-        c_ = config.cgml
-        base = GraphConsistencyLoss(base, c_.weight, c_.bound, c_.sigma)
-    return LabelledRecipe(train.labels, base, p.classes, p.per_class, seed)
-
-
 @dataclass(frozen=True, eq=False)
 class Trained:
     """The model, and the figures after each epoch; of an ensemble after each member more."""
@@ -132,63 +106,38 @@ class Trained:
     history: list[dict[str, float]]
 
 
-def run_job(
-    method: Method, config: Config, folder: str | os.PathLike[str] | None = None, root: Path | None = None
-) -> Trained:
-    """Train as configured; with `folder`, write log, checkpoint and model.onnx there."""
-    train, test = split(config, root)
-    if method == "edms" and config.edms.members > 1:
-        trained = _run_ensemble(config, train, test, folder)
-    else:
+@dataclass(frozen=True, eq=False)
+class Job:
+    """What a training is run with; `folder`, if any, receives what it writes."""
+
+    config: Config
+    train: Inputs
+    test: Inputs
+    folder: Path | None
+
+    def fit(self, recipe: Recipe) -> Trained:
+        """Train the configured model by a recipe."""
         trainer = Trainer(
-            make_model(config, train),
-            train.inputs,
-            make_recipe(method, config, train),
-            Settings(**config.training.model_dump()),
-            (test.inputs, test.labels),
-            folder,
+            make_model(self.config, self.train),
+            self.train.inputs,
+            recipe,
+            self.config.training,
+            (self.test.inputs, self.test.labels),
+            self.folder,
         )
-        trained = Trained(trainer.model, trainer.fit())
-    if folder is not None:
+        return Trained(trainer.model, trainer.fit())
+
+
+def run_job(
+    name: str, config: Config, folder: str | os.PathLike[str] | None = None, root: Path | None = None
+) -> Trained:
+    """Run a training by name as configured; with `folder`, write log, checkpoint and model.onnx there."""
+    training = config.chosen(name)
+    target = None if folder is None else Path(folder)
+    trained = training.run(Job(config, *split(config, root), target))
+    if target is not None:
         m = config.model
         side = 28 if m.kind == "conv" else m.size
         fit = m.fit if m.kind == "last_blocks" else "squash"
-        export_onnx(PictureModel(trained.model, m.first_block, side, fit), Path(folder) / "model.onnx")
+        export_onnx(PictureModel(trained.model, m.first_block, side, fit), target / "model.onnx")
     return trained
-
-
-def _run_ensemble(
-    config: Config, train: Inputs, test: Inputs, folder: str | os.PathLike[str] | None
-) -> Trained:
-    e, m = config.edms, config.model
-    if m.kind not in ("linear", "mlp"):
-        raise BadParameter("an ensemble is one of heads: set model.kind to linear or mlp.")
-    ensemble = MetaClassEnsemble(e.members, _learner(config), seed=config.training.seed, workers=e.workers)
-    ensemble.fit(train.features, train.labels)
-    history = []
-    for members in range(1, e.members + 1):
-        joined = ensemble.transform(test.features, members)
-        clustering = config.training.clustering
-        history.append({"epoch": members, **evaluate_embedding(joined, test.labels, clustering)})
-    if folder is not None:
-        target = Path(folder)
-        target.mkdir(parents=True, exist_ok=True)
-        ensemble.save(target / "ensemble.safetensors")
-        with Log(target, history):
-            pass
-    return Trained(ensemble.module(), history)
-
-
-def _learner(config: Config) -> Learner:
-    m = config.model
-    return Learner(
-        dim=m.dim,
-        head=m.kind,
-        init=m.init,
-        shrinkage=m.shrinkage,
-        dropout=m.dropout,
-        power=m.power,
-        share=m.share,
-        settings=replace(Settings(**config.training.model_dump()), evaluate_every=0),
-        **config.edms.model_dump(exclude={"members", "workers"}),
-    )

@@ -3,63 +3,27 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from foldwalk.core.errors import BadInput, BadParameter, MissingData
+from foldwalk.core.errors import BadInput, MissingData
 from foldwalk.core.progress import task
 from foldwalk.core.types import AnyArray, Float32Array
 from foldwalk.core.whole_files import written_whole
 from foldwalk.learn.trainer.evaluation import evaluate_embedding
 from foldwalk.learn.trainer.logs import Log
 from foldwalk.learn.trainer.models import seeded
-from foldwalk.learn.trainer.recipes import Recipe
+from foldwalk.learn.trainer.recipe import Recipe
+from foldwalk.learn.trainer.settings import TrainingSettings
 from foldwalk.learn.trainer.statistics import settle_statistics
 
 FORMAT = 1
 SETTLE_ITEMS = 256  # in a batch for statistics, evenly spread over the training items
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Optimiser and schedule. "step" multiplies the rate by `factor` every `every` epochs; "cosine" lowers it
-    to nothing over all of them. The part of a model called `head` has `head_rate` times the rate, what a loss
-    learns (proxies) `loss_rate` times. `evaluate_every` epochs the model is evaluated, before the first and
-    after the last as well; 0: after the last only."""
-
-    epochs: int = 30
-    optimiser: Literal["sgd", "adam", "adamw"] = "adam"
-    learning_rate: float = 1e-4
-    momentum: float = 0.9
-    weight_decay: float = 0.0
-    schedule: Literal["constant", "step", "cosine"] = "constant"
-    every: int = 10
-    factor: float = 0.1
-    head_rate: float = 1.0
-    loss_rate: float = 100.0
-    clip: float = 0.0
-    evaluate_every: int = 1
-    clustering: bool = False
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.epochs < 0 or self.learning_rate <= 0 or self.every < 1 or self.evaluate_every < 0:
-            raise BadParameter("epochs and evaluate_every must be 0 or more, every 1, learning_rate above 0.")
-        if self.optimiser not in ("sgd", "adam", "adamw") or self.schedule not in (
-            "constant",
-            "step",
-            "cosine",
-        ):
-            raise BadParameter(
-                f"optimiser {self.optimiser!r} or schedule {self.schedule!r} is none of sgd, adam, adamw; "
-                "constant, step, cosine."
-            )
 
 
 @dataclass
@@ -73,7 +37,7 @@ class Trainer:
     model: nn.Module
     inputs: AnyArray
     recipe: Recipe
-    settings: Settings = field(default_factory=Settings)
+    settings: TrainingSettings = field(default_factory=TrainingSettings)
     test: tuple[AnyArray, AnyArray] | None = None
     folder: str | os.PathLike[str] | None = None
 
@@ -182,7 +146,7 @@ class Trainer:
             "optimiser": self.optimiser.state_dict(),
             "schedule": self.schedule.state_dict(),
             "history": self.history,
-            "settings": asdict(self.settings),
+            "settings": self.settings.model_dump(),
         }
         with written_whole(path) as file:
             torch.save(state, file)
@@ -213,7 +177,7 @@ class Trainer:
         free = {"evaluate_every", "clustering"} | (
             set() if self.settings.schedule == "cosine" else {"epochs"}
         )
-        for name, now in asdict(self.settings).items():
+        for name, now in self.settings.model_dump().items():
             if name not in free and before.get(name, now) != now:
                 raise ValueError(f"its {name} was {before[name]}, not {now}")
 
@@ -222,7 +186,7 @@ def _batch(inputs: AnyArray, items: AnyArray) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray(inputs[items], dtype=np.float32))
 
 
-def _schedule(optimiser: torch.optim.Optimizer, s: Settings) -> torch.optim.lr_scheduler.LRScheduler:
+def _schedule(optimiser: torch.optim.Optimizer, s: TrainingSettings) -> torch.optim.lr_scheduler.LRScheduler:
     if s.schedule == "step":
         return torch.optim.lr_scheduler.StepLR(optimiser, s.every, s.factor)
     if s.schedule == "cosine":

@@ -6,7 +6,7 @@ made again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -111,6 +111,19 @@ def make_head(
         linear.weight.copy_(torch.from_numpy(np.ascontiguousarray(projection.T)))
         linear.bias.copy_(torch.from_numpy(-(whitening.mean @ projection)))
     return head
+
+
+class JoinedHeads(nn.Module):
+    """Unit vectors of all heads one after the other, each times the root of its weight."""
+
+    def __init__(self, heads: Sequence[Head], weights: Sequence[float]) -> None:
+        super().__init__()
+        self.heads, self.roots = nn.ModuleList(heads), [weight**0.5 for weight in weights]
+        self.inputs = heads[0].spec.inputs
+
+    def forward(self, features: Tensor) -> Tensor:
+        parts = [functional.normalize(h(features)) * r for h, r in zip(self.heads, self.roots, strict=True)]
+        return torch.cat(parts, dim=1)
 
 
 class SmallConvNet(nn.Module):

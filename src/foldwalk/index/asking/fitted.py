@@ -1,0 +1,116 @@
+"""Methods that have seen the collection: fitted when first asked for, kept in memory and with the store.
+
+What is kept is what fitting computed and no vectors or neighbours, which the index has already. Its kind
+carries a checksum of the parameters and of the program's version, its version is that of the vectors.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from contextlib import suppress
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+from foldwalk import __version__, rerank
+from foldwalk.core.errors import BadInput, TooFewNeighbors
+from foldwalk.core.neighbors import Neighbors
+from foldwalk.core.types import AnyArray
+from foldwalk.core.vectors import Vectors
+from foldwalk.rerank.base import Reranker
+from foldwalk.stores import Facts, Store
+from foldwalk.stores.arrays import get_arrays, put_arrays
+
+if TYPE_CHECKING:
+    from foldwalk.index.view import View
+
+IN_MEMORY = 4
+KEPT = 8
+KIND = "fitted"
+SAVED_FROM = 2_000  # items: below, fitting is quicker than reading
+
+
+class FittedMethods:
+    """The fitted methods of one version of the vectors."""
+
+    def __init__(self, store: Store, facts: Facts) -> None:
+        self.store, self.facts = store, facts
+        self._methods: OrderedDict[str, Reranker] = OrderedDict()
+        self._lock, self._fitting = threading.Lock(), threading.Lock()
+
+    def get(self, method: str, parameters: Mapping[str, Any], view: View) -> Reranker:
+        if len(view) == 0:
+            raise BadInput(f"{self.store.place} is empty; add something before searching.")
+        unfitted = self._create(method, parameters)
+        name = self._kind(unfitted)
+        known = self._remembered(name)
+        if known is None:
+            with self._fitting:  # one at a time: a second thread that wants the same waits and finds it
+                known = self._remembered(name)
+                if known is None:
+                    known = self._fit(unfitted, name, view)
+                    self._remember(name, known)
+        return known
+
+    def names(self) -> tuple[str, ...]:
+        """What is fitted for this version, in memory or kept with the store."""
+        groups = self.store.groups(KIND)
+        kinds = {group.kind for group in groups if group.version == self.facts.vectors_version}
+        with self._lock:
+            kinds |= set(self._methods)
+        return tuple(sorted({kind.removeprefix(f"{KIND}/").split("-")[0] for kind in kinds}))
+
+    def _create(self, method: str, parameters: Mapping[str, Any]) -> Reranker:
+        metric = parameters.get("metric", self.facts.metric)
+        if metric != self.facts.metric:
+            raise BadInput(f"{method}: the index is by {self.facts.metric}; leave out the parameter metric.")
+        return rerank.create(method, **{**parameters, "metric": metric})
+
+    def _kind(self, method: Reranker) -> str:
+        text = json.dumps(method.params.model_dump(), sort_keys=True)
+        digest = blake2b(f"{__version__} {self.facts.uid} {text}".encode(), digest_size=8).hexdigest()
+        return f"{KIND}/{method.name}-{digest}"
+
+    def _remembered(self, name: str) -> Reranker | None:
+        with self._lock:
+            if name in self._methods:
+                self._methods.move_to_end(name)
+            return self._methods.get(name)
+
+    def _remember(self, name: str, method: Reranker) -> None:
+        with self._lock:
+            self._methods[name] = method
+            while len(self._methods) > IN_MEMORY:
+                self._methods.popitem(last=False)
+
+    def _fit(self, method: Reranker, name: str, view: View) -> Reranker:
+        neighbors = view.graph().neighbors(self.facts.metric)
+        kept, version = len(view) >= SAVED_FROM, self.facts.vectors_version
+        saved = get_arrays(self.store, name, version) if kept else None
+        if saved is not None:
+            with suppress(Exception):  # whole, but not what it should be: fit again
+                return _adopt(method, view.prepared, neighbors, saved)
+        fitted = _adopt(method, view.prepared, neighbors, None)
+        if kept:
+            state = fitted.state()
+            if state and put_arrays(self.store, name, version, state):
+                self._forget_oldest()
+        return fitted
+
+    def _forget_oldest(self) -> None:
+        """What belongs to other versions goes, and the oldest of this one where there are many."""
+        groups = self.store.groups(KIND)
+        current = [group for group in groups if group.version == self.facts.vectors_version]
+        for group in set(groups) - set(current[-KEPT:]):
+            self.store.drop_rows(*group)
+
+
+def _adopt(
+    method: Reranker, vectors: Vectors, neighbors: Neighbors, state: dict[str, AnyArray] | None
+) -> Reranker:
+    try:
+        return method.adopt(vectors, neighbors=neighbors, state=state)
+    except TooFewNeighbors:  # more than the index keeps: the method finds them itself
+        return method.adopt(vectors, state=state)

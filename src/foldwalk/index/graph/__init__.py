@@ -1,0 +1,1 @@
+"""The k-NN graph of a collection: kept up to date row by row, kept with the store, walked for chains."""

@@ -1,0 +1,49 @@
+"""The k-NN graph as the store keeps it: one group of rows per version, used only if it is whole and ours."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from foldwalk.core.types import AnyArray
+from foldwalk.index.graph.knn import WIDTH, KnnGraph
+from foldwalk.stores import Store
+from foldwalk.stores.arrays import get_arrays, put_arrays
+
+KIND = "graph"
+ARRAYS = ("numbers", "ids", "similarities", "touched")
+
+
+class KeptGraph:
+    def __init__(self, store: Store, uid: str) -> None:
+        self.store, self.uid = store, uid
+
+    def load(self) -> KnnGraph | None:
+        """The newest graph that can be read."""
+        for version in reversed(self.versions()):
+            graph = self._checked(get_arrays(self.store, KIND, version))
+            if graph is not None:
+                return graph
+        return None
+
+    def save(self, graph: KnnGraph, version: int) -> bool:
+        arrays = {"uid": np.array(self.uid)} | {name: getattr(graph, name) for name in ARRAYS}
+        if not put_arrays(self.store, KIND, version, arrays):
+            return False
+        for older in self.versions():
+            if older < version:
+                self.store.drop_rows(KIND, older)
+        return True
+
+    def versions(self) -> list[int]:
+        """What is there, the newest last."""
+        return sorted(group.version for group in self.store.groups(KIND))
+
+    def _checked(self, arrays: dict[str, AnyArray] | None) -> KnnGraph | None:
+        if arrays is None or not {"uid", *ARRAYS} <= set(arrays) or str(arrays["uid"]) != self.uid:
+            return None
+        graph = KnnGraph(**{name: arrays[name] for name in ARRAYS})  # type: ignore[arg-type]
+        n = len(graph)
+        alike = graph.ids.shape == graph.similarities.shape == (n, WIDTH) and graph.touched.shape == (n,)
+        rising = alike and bool((graph.numbers[1:] > graph.numbers[:-1]).all())
+        valid = rising and (n == 0 or (graph.ids.min() >= -1 and graph.ids.max() < n))
+        return graph if valid else None

@@ -1,0 +1,65 @@
+"""GRAD-Net: features of a collection's own items, learned on the graph of its vectors, without labels.
+
+Z. Dou, H. Cui, L. Zhang and B. Wang, "Learning global and local consistent representations for unsupervised
+image retrieval via deep graph diffusion networks". The parameters are those of the method `gradnet`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from foldwalk.core.types import Float32Array
+from foldwalk.core.vector_files import VectorFile, write_vector_file
+from foldwalk.core.vectors import Vectors
+from foldwalk.learn.training import LearnedVectors, Row, VectorTraining
+from foldwalk.learn.trainings import register
+from foldwalk.rerank.learned.gradnet import GradNet, GradNetMethod, GradNetParams
+
+if TYPE_CHECKING:
+    from foldwalk.rerank.learned.gradnet.train import Epoch
+
+LINES = 20  # that are told of a training, however long it is
+
+
+@register
+class GradNetTraining(VectorTraining[GradNetParams]):
+    name = GradNetMethod.name
+    summary = "features learned on the graph of mutual neighbours of a collection; no labels"
+    paper = GradNetMethod.paper
+    needs_labels = False
+    writes = ("model.safetensors", "features.npy", "log.csv")
+    Parameters = GradNetParams
+
+    def run(
+        self,
+        vectors: Vectors,
+        folder: Path,
+        *,
+        seed: int = 0,
+        watch: Callable[[Float32Array], float] | None = None,
+        tell: Callable[[Row], None] | None = None,
+    ) -> LearnedVectors:
+        from foldwalk.learn.trainer.logs import Log
+
+        net = GradNet(seed=seed, **self.own.model_dump())
+        folder.mkdir(parents=True, exist_ok=True)
+        last = net.params.epochs * net.params.rounds
+        every = max(1, last // LINES)
+
+        def listen(epoch: Epoch) -> None:
+            row: Row = {"epoch": epoch.number, "local": epoch.local, "global": epoch.global_}
+            row["penalty"] = epoch.penalty
+            if epoch.number % every == 0 or epoch.number in (1, last):
+                if watch is not None:
+                    row["mAP"] = watch(epoch.features())
+                if tell is not None:
+                    tell(row)
+            log.write(row)
+
+        with Log(folder, []) as log:
+            net.fit(vectors.values, listener=listen)
+        net.save(folder / "model.safetensors")
+        write_vector_file(folder / "features.npy", VectorFile(net.features))
+        return LearnedVectors(net.features, log.rows, {"k": net.k})

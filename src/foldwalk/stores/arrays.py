@@ -1,0 +1,68 @@
+"""Arrays as rows of a store, in numpy's own format. What can be made again may be absent."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from foldwalk.core.types import AnyArray
+from foldwalk.stores.base import Store
+
+_HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+
+
+class _Encoded(Mapping[str, bytearray]):
+    """Each array is encoded when it is asked for, so that one at a time is in memory twice."""
+
+    def __init__(self, arrays: Mapping[str, AnyArray]) -> None:
+        self.arrays = arrays
+
+    def __getitem__(self, name: str) -> bytearray:
+        array = np.asarray(self.arrays[name], order="C")
+        header = io.BytesIO()
+        np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(array))
+        content = bytearray(header.tell() + array.nbytes)
+        content[: header.tell()] = header.getbuffer()
+        memoryview(content)[header.tell() :] = array.reshape(-1).view(np.uint8).data
+        return content
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.arrays)
+
+    def __len__(self) -> int:
+        return len(self.arrays)
+
+
+def put_arrays(store: Store, kind: str, version: int, arrays: Mapping[str, AnyArray]) -> bool:
+    """Keep named arrays; says whether there was room and the right to write."""
+    return store.put_rows(kind, version, _Encoded(arrays))
+
+
+def get_arrays(store: Store, kind: str, version: int) -> dict[str, AnyArray] | None:
+    """The arrays of a group; None if it is absent or damaged."""
+    rows = store.get_rows(kind, version)
+    if rows is None:
+        return None
+    try:
+        return {name: _decoded(content) for name, content in rows.items()}
+    except ValueError:  # not in numpy's format, or shorter than its head says
+        return None
+
+
+def _decoded(content: bytearray) -> AnyArray:
+    """The array in these bytes; it uses them, and may be written to as they may."""
+    stream = io.BytesIO(memoryview(content)[:4096])
+    version = np.lib.format.read_magic(stream)
+    if version not in _HEADERS:
+        raise ValueError(f"format {version} of an array is unknown")
+    shape, by_column, kind = _HEADERS[version](stream)
+    if kind.hasobject:
+        raise ValueError("objects are not read")
+    count = int(np.prod(shape, dtype=np.int64))
+    flat = np.frombuffer(content, kind, count, stream.tell())
+    return flat.reshape(shape, order="F" if by_column else "C")

@@ -1,0 +1,210 @@
+"""The catalogue: one SQLite file that says what is in the index. What it does not commit did not happen.
+
+A write-ahead log lets readers go on while one writer commits; every commit is synced to the disk.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from foldwalk.core.errors import BadInput, MissingData
+from foldwalk.neighbors.similarity import METRICS
+from foldwalk.stores.errors import Damaged
+from foldwalk.stores.folder import formats
+from foldwalk.stores.folder.blocks import cut_leftovers, sync_folder
+from foldwalk.stores.folder.errors import read_errors, write_errors
+from foldwalk.stores.folder.lock import writer_lock
+from foldwalk.stores.types import Facts
+
+FILE = "catalog.db"
+
+
+@dataclass(frozen=True)
+class State:
+    """The one row that every change replaces.
+
+    `vectors_version` is the version at which vectors last changed; `rows` counts those of the block file,
+    removed ones included; `next_number` is never given twice; `uid` tells this index from any other.
+    """
+
+    version: int
+    vectors_version: int
+    next_number: int
+    block: str
+    rows: int
+    dim: int | None
+    metric: str
+    backbone: str | None
+    identity: str | None
+    uid: str
+
+    @classmethod
+    def read(cls, db: sqlite3.Connection) -> State:
+        names = ", ".join(field.name for field in fields(cls))
+        found = db.execute(f"SELECT {names} FROM state").fetchone()
+        if found is None:
+            raise Damaged("the catalogue has lost its state; restore it from a copy.")
+        return cls(*found)
+
+    def facts(self) -> Facts:
+        return Facts(
+            self.metric,
+            self.dim,
+            self.backbone,
+            self.identity,
+            formats.FORMAT,
+            self.uid,
+            self.version,
+            self.vectors_version,
+            self.next_number,
+        )
+
+    def write(self, db: sqlite3.Connection) -> None:
+        names = [field.name for field in fields(self)]
+        values = [getattr(self, name) for name in names]
+        db.execute(f"UPDATE state SET {', '.join(f'{name} = ?' for name in names)}", values)
+
+
+class Catalog:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._lock = threading.RLock()
+        self._db = _connect(folder, "ro")
+
+    @classmethod
+    def create(cls, folder: Path, metric: str, backbone: str | None) -> Catalog:
+        """A new, empty index: made under another name and moved to its place as a whole."""
+        if metric not in METRICS:
+            raise BadInput(f"metric must be one of {', '.join(METRICS)}, but it is {metric!r}.")
+        if os.path.lexists(folder):
+            raise BadInput(f"{folder} exists already; open it, or choose another name.")
+        if not folder.absolute().parent.is_dir():
+            raise MissingData(f"{folder.absolute().parent} is not a folder; create it first.")
+        made = folder.absolute().parent / f".{folder.name}-{secrets.token_hex(4)}"
+        with write_errors(folder):
+            try:
+                for part in (made, made / "blocks", made / "derived"):
+                    part.mkdir()
+                db = _connect(made, "rwc")
+                db.executescript(
+                    f"PRAGMA journal_mode = WAL; PRAGMA user_version = {formats.FORMAT}; {formats.SCHEMA}"
+                )
+                state = (metric, backbone, secrets.token_hex(8))
+                db.execute("INSERT INTO state VALUES (0, 0, 0, '000001.f32', 0, NULL, ?, ?, NULL, ?)", state)
+                db.close()
+                os.rename(made, folder)
+                sync_folder(folder.absolute().parent)
+            finally:
+                shutil.rmtree(made, ignore_errors=True)
+        return cls(folder)
+
+    @classmethod
+    def open(cls, folder: Path) -> Catalog:
+        if not folder.is_dir():
+            raise MissingData(f"{folder} does not exist; make an index with  foldwalk index.")
+        if not (folder / FILE).is_file():
+            raise BadInput(f"{folder} is not an index: it has no {FILE}; make one with  foldwalk index.")
+        catalog = cls(folder)
+        try:
+            (found,) = catalog.one("PRAGMA user_version")
+            if found > formats.FORMAT:
+                raise BadInput(f"{folder} was written by a newer foldwalk (format {found}); update foldwalk.")
+            if found < 1:
+                raise BadInput(f"{folder / FILE} is not the catalogue of an index.")
+            if found < formats.FORMAT:
+                catalog.bring_up_to_date()
+            catalog.state()
+        except BaseException:
+            catalog.close()
+            raise
+        return catalog
+
+    def close(self) -> None:
+        with self._lock:
+            self._db.close()
+
+    @property
+    def blocks(self) -> Path:
+        return self.folder / "blocks"
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """A connection that sees one committed version throughout."""
+        with self._lock, read_errors(self.folder / FILE):
+            self._db.execute("BEGIN")
+            try:
+                yield self._db
+            finally:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """The writer's connection: the lock is held, and what stopped writers left behind is gone."""
+        with self._locked() as db:
+            state = State.read(db)
+            cut_leftovers(self.blocks, state.block, state.rows * (state.dim or 0) * 4)
+            yield db
+
+    def bring_up_to_date(self) -> None:
+        """From an older format to the present one, step by step and all in one."""
+        with self._locked() as db, transaction(db):
+            (found,) = db.execute("PRAGMA user_version").fetchone()
+            for number in range(found, formats.FORMAT):
+                formats.STEPS[number](db)
+            db.execute(f"PRAGMA user_version = {formats.FORMAT}")
+
+    @contextmanager
+    def _locked(self) -> Iterator[sqlite3.Connection]:
+        with write_errors(self.folder), writer_lock(self.folder):
+            db = _connect(self.folder, "rw")
+            try:
+                db.execute("PRAGMA synchronous = FULL")
+                yield db
+            finally:
+                with suppress(sqlite3.Error):  # what is committed stays so without it
+                    db.execute("PRAGMA wal_checkpoint")
+                db.close()
+
+    def state(self) -> State:
+        with self.reading() as db:
+            return State.read(db)
+
+    def version(self) -> int:
+        (version,) = self.one("SELECT version FROM state")
+        return int(version)
+
+    def one(self, query: str, *values: Any) -> Any:
+        """The first row of an answer, None where there is none."""
+        with self._lock, read_errors(self.folder / FILE):
+            return self._db.execute(query, values).fetchone()
+
+
+@contextmanager
+def transaction(db: sqlite3.Connection) -> Iterator[None]:
+    """All of it or nothing."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:  # SQLite itself goes back when the disk is full
+            db.execute("ROLLBACK")
+        raise
+
+
+def _connect(folder: Path, mode: str) -> sqlite3.Connection:
+    # A folder that cannot be written cannot hold the log either: nobody else writes there.
+    if mode == "ro" and not os.access(folder, os.W_OK) and not (folder / f"{FILE}-wal").exists():
+        mode = "ro&immutable=1"
+    address = f"{(folder / FILE).absolute().as_uri()}?mode={mode}"
+    return sqlite3.connect(address, uri=True, timeout=30, isolation_level=None, check_same_thread=False)

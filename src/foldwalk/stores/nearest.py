@@ -1,0 +1,70 @@
+"""The nearest items of queries by a pass over all items, some at a time: exact, and never short."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from foldwalk.core.errors import BadInput
+from foldwalk.core.types import Float32Array, IntArray
+from foldwalk.core.vectors import Vectors
+from foldwalk.neighbors import prepare
+from foldwalk.neighbors.exact import exact_search
+from foldwalk.stores.filters import allowed
+from foldwalk.stores.types import Batch, Facts, Found
+
+
+def nearest(
+    facts: Facts, batches: Iterable[Batch], queries: npt.ArrayLike, k: int, where: Mapping[str, Any] | None
+) -> Found:
+    """The k best of each query among the items of all batches that meet the conditions."""
+    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 1:
+        raise BadInput(f"k must be a whole number of at least 1, but it is {k!r}.")
+    asked = prepare(Vectors.check(queries, "queries", facts.dim), facts.metric)
+    similarities = np.zeros((len(asked), 0), np.float32)
+    numbers = np.zeros((len(asked), 0), np.int64)
+    keys = np.zeros((len(asked), 0), object)
+    matching = 0
+    for batch in batches:
+        fits = np.flatnonzero(matches(batch.metadata, where))
+        if not len(fits):
+            continue
+        matching += len(fits)
+        rows = Vectors(batch.vectors if len(fits) == len(batch.vectors) else batch.vectors[fits])
+        ids, values = _candidates(rows, asked, int(k), facts.metric)
+        similarities = np.hstack([similarities, values])
+        numbers = np.hstack([numbers, batch.numbers[fits][ids]])
+        keys = np.hstack([keys, np.array(batch.keys, object)[fits][ids]])
+        best = np.lexsort((numbers, -similarities), axis=1)[:, : min(k, matching)]
+        similarities, numbers, keys = (
+            np.take_along_axis(column, best, axis=1) for column in (similarities, numbers, keys)
+        )
+    return Found(keys.tolist(), similarities)
+
+
+def matches(metadata: list[str], where: Mapping[str, Any] | None) -> npt.NDArray[np.bool_]:
+    """Which of these metadata, as JSON, meet the conditions."""
+    if not where:
+        return np.ones(len(metadata), bool)
+    return allowed([json.loads(text) for text in metadata], where)
+
+
+def _candidates(rows: Vectors, queries: Vectors, k: int, metric: str) -> tuple[IntArray, Float32Array]:
+    """At least the k best rows of each query; the places left over have a similarity of minus infinity.
+
+    Exact search leaves out zero rows under the cosine metric. Their similarity to everyone is zero.
+    """
+    found = exact_search(rows, queries, min(k, len(rows)), metric)
+    ids = found.ids.astype(np.int64)
+    values = np.where(ids >= 0, found.similarities, -np.inf).astype(np.float32)
+    if metric != "cosine":
+        return ids, values
+    undirected = queries.zero_rows
+    ids[undirected], values[undirected] = np.arange(ids.shape[1]), 0
+    zeros = np.flatnonzero(rows.zero_rows)[:k]
+    of_zeros = np.where(undirected[:, None], -np.inf, np.zeros((len(queries), len(zeros)))).astype(np.float32)
+    return np.hstack([ids, np.tile(zeros, (len(queries), 1))]), np.hstack([values, of_zeros])

@@ -46,7 +46,7 @@ class GroundTruthSource(QuerySource):
         """gnd_NAME.pkl, .json or .mat in the folder of the set, or in the root."""
         if root is None:
             return None
-        folders = [*(root / place for place in self._places()), root]
+        folders = [*(root / place for place in self.places()), root]
         return first_file([folder / f"gnd_{self.name}{suffix}" for folder in folders for suffix in READERS])
 
     def found(self, root: Path | None) -> Path | None:

@@ -89,7 +89,7 @@ class Source(ABC):
         """The folder of the published files."""
         if root is None:
             return None
-        places = (root / place for place in self._places())
+        places = (root / place for place in self.places())
         return next((p for p in places if any(any(p.glob(pattern)) for pattern in self.holds)), None)
 
     def feature_file(self, root: Path | None) -> Path | None:
@@ -110,7 +110,7 @@ class Source(ABC):
         return MissingData(f"{thing} is not in {root}: looked for {looked_for}; get it from {self.source}.")
 
     def _picture_layout(self) -> list[str]:
-        return [f"{place}/{pattern}" for place in self._places() for pattern in self.holds]
+        return [f"{place}/{pattern}" for place in self.places() for pattern in self.holds]
 
     def _feature_layout(self) -> list[str]:
         return [feature_layout(name) for name in (self.name, *self.also_features_of)]
@@ -122,7 +122,7 @@ class Source(ABC):
         found = (feature_files(root, name) for name in (self.name, *self.also_features_of))
         return next(filter(None, found), [])
 
-    def _places(self) -> list[str]:
+    def places(self) -> list[str]:
         return [f"{above}{folder}" for folder in self.folders for above in ("", "images/")]
 
 

@@ -11,14 +11,15 @@ from collections.abc import Iterable
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.batchnorm import _BatchNorm
+
+NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
 
 
 @torch.no_grad()
 def settle_statistics(model: nn.Module, batches: Iterable[Tensor]) -> None:
     """The mean over `batches` for all statistics that training changes; frozen ones stay as they are."""
     model.train()
-    norms = [part for part in model.modules() if isinstance(part, _BatchNorm) and part.training]
+    norms = [part for part in model.modules() if isinstance(part, NORMS) and part.training]
     if not norms:
         return
     before = [norm.momentum for norm in norms]

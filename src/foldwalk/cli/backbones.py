@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foldwalk.cli.output import AsJson, console, print_json
+from foldwalk.cli.cards import needs, show_cards
+from foldwalk.cli.output import AsJson, console
 
 if TYPE_CHECKING:
     from foldwalk.descriptors import BackboneCard
@@ -21,23 +21,17 @@ def backbones(
     from foldwalk.descriptors import backbones as registry
 
     cards = [registry.describe(each) for each in ([name] if name else registry.names())]
-    if as_json:
-        print_json(asdict(cards[0]) if name else [asdict(card) for card in cards])
-    elif name:
-        _print_card(cards[0])
-    else:
-        _print_table(cards)
-
-
-def _print_table(cards: list[BackboneCard]) -> None:
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table("name", "how it is named", "needs", "summary", title="Backbones", title_justify="left")
-    for card in cards:
-        needs = f"foldwalk[{card.extra}]" if card.extra else ""
-        table.add_row(f"[bold]{card.name}", escape(card.named), escape(needs), escape(card.summary))
-    console().print(table)
+    show_cards(
+        cards,
+        "Backbones",
+        {
+            "how it is named": lambda card: card.named,
+            "needs": lambda card: needs(card.extra),
+            "summary": lambda card: card.summary,
+        },
+        _print_card if name else None,
+        as_json,
+    )
 
 
 def _print_card(card: BackboneCard) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foldwalk.cli.output import AsJson, console, print_json
+from foldwalk.cli.cards import show_cards
+from foldwalk.cli.output import AsJson, console
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from foldwalk.datasets import DatasetCard
 
 Root = Annotated[
@@ -30,33 +32,30 @@ def datasets(
     from foldwalk import datasets as registry
 
     cards = [registry.describe(each, root=root) for each in ([name] if name else registry.names())]
-    if as_json:
-        print_json(asdict(cards[0]) if name else [asdict(card) for card in cards])
-    elif name:
-        _print_card(cards[0], root)
-    else:
-        _print_table(cards)
+    details = (lambda card: _print_card(card, root)) if name else None
+    show_cards(
+        cards,
+        "Data sets",
+        {
+            "state": _state,
+            "what": lambda card: f"{card.title}: {card.what}",
+        },
+        details,
+        as_json,
+    )
 
 
-def _state(card: DatasetCard) -> str:
-    return "[green]present" if card.present else "[yellow]absent"
+def _state(card: DatasetCard) -> Text:
+    from rich.text import Text
 
-
-def _print_table(cards: list[DatasetCard]) -> None:
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table("name", "state", "what", title="Data sets", title_justify="left")
-    for card in cards:
-        table.add_row(f"[bold]{card.name}", _state(card), escape(f"{card.title}: {card.what}"))
-    console().print(table)
+    return Text("present", style="green") if card.present else Text("absent", style="yellow")
 
 
 def _print_card(card: DatasetCard, root: Path | None) -> None:
     from rich.markup import escape
 
     out = console()
-    out.print(f"[bold]{card.name}[/bold]  {escape(card.title)}  {_state(card)}")
+    out.print(f"[bold]{card.name}[/bold]  {escape(card.title)} ", _state(card))
     out.print(escape(card.what))
     if card.layout:
         out.print("Looked for below the root (--root, else FOLDWALK_DATA, else ./data):")

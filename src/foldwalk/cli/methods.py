@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foldwalk.cli.output import AsJson, console, parameter_table, print_json
+from foldwalk.cli.cards import show_cards
+from foldwalk.cli.output import AsJson, console, parameter_table
 
 if TYPE_CHECKING:
     from foldwalk.rerank import MethodCard
@@ -21,22 +21,17 @@ def methods(
     from foldwalk import rerank
 
     cards = [rerank.describe(each) for each in ([name] if name else rerank.names())]
-    if as_json:
-        print_json(asdict(cards[0]) if name else [asdict(card) for card in cards])
-    elif name:
-        _print_card(cards[0])
-    else:
-        _print_table(cards)
-
-
-def _print_table(cards: list[MethodCard]) -> None:
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table("name", "family", "summary", "paper", title="Methods", title_justify="left")
-    for card in cards:
-        table.add_row(f"[bold]{card.name}", card.family, escape(card.summary), escape(card.paper))
-    console().print(table)
+    show_cards(
+        cards,
+        "Methods",
+        {
+            "family": lambda card: card.family,
+            "summary": lambda card: card.summary,
+            "paper": lambda card: card.paper,
+        },
+        _print_card if name else None,
+        as_json,
+    )
 
 
 def _print_card(card: MethodCard) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foldwalk.cli.output import AsJson, console, print_json
+from foldwalk.cli.cards import needs, show_cards
+from foldwalk.cli.output import AsJson, console
 
 if TYPE_CHECKING:
     from foldwalk.stores import StoreCard
@@ -21,19 +21,28 @@ def stores(
     from foldwalk import stores as registry
 
     cards = [registry.describe(each) for each in ([name] if name else registry.names())]
-    if as_json:
-        print_json(asdict(cards[0]) if name else [asdict(card) for card in cards])
-    else:
-        _print_table(cards)
+    show_cards(
+        cards,
+        "Stores",
+        {
+            "address": _addresses,
+            "what": lambda card: card.summary,
+            "needs": lambda card: needs(card.extra) or "nothing more",
+        },
+        _print_card if name else None,
+        as_json,
+    )
 
 
-def _print_table(cards: list[StoreCard]) -> None:
+def _addresses(card: StoreCard) -> str:
+    return ", ".join(f"{scheme}://..." for scheme in card.schemes)
+
+
+def _print_card(card: StoreCard) -> None:
     from rich.markup import escape
-    from rich.table import Table
 
-    table = Table("name", "address", "what", "needs", title="Stores", title_justify="left")
-    for card in cards:
-        needs = f"foldwalk[{card.extra}]" if card.extra else "nothing more"
-        addresses = ", ".join(f"{scheme}://..." for scheme in card.schemes)
-        table.add_row(f"[bold]{card.name}", addresses, escape(card.summary), escape(needs))
-    console().print(table)
+    out = console()
+    out.print(f"[bold]{card.name}[/bold]  {escape(_addresses(card))}", highlight=False)
+    out.print(escape(card.summary))
+    if card.extra:
+        out.print(escape(f'Needs: pip install "{needs(card.extra)}"'), highlight=False)

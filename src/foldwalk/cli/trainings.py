@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foldwalk.cli.output import AsJson, console, parameter_table, print_json
+from foldwalk.cli.cards import show_cards
+from foldwalk.cli.output import AsJson, console, parameter_table
 
 if TYPE_CHECKING:
     from foldwalk.learn.trainings import TrainingCard
@@ -21,26 +21,21 @@ def trainings(
     from foldwalk.learn import trainings as registry
 
     cards = [registry.describe(each) for each in ([name] if name else registry.names())]
-    if as_json:
-        print_json(asdict(cards[0]) if name else [asdict(card) for card in cards])
-    elif name:
-        _print_card(cards[0])
-    else:
-        _print_table(cards)
+    show_cards(
+        cards,
+        "Trainings",
+        {
+            "labels": _labels,
+            "summary": lambda card: card.summary,
+            "paper": lambda card: card.paper,
+        },
+        _print_card if name else None,
+        as_json,
+    )
 
 
 def _labels(card: TrainingCard) -> str:
     return "needed" if card.needs_labels else "none"
-
-
-def _print_table(cards: list[TrainingCard]) -> None:
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table("name", "labels", "summary", "paper", title="Trainings", title_justify="left")
-    for card in cards:
-        table.add_row(f"[bold]{card.name}", _labels(card), escape(card.summary), escape(card.paper))
-    console().print(table)
 
 
 def _print_card(card: TrainingCard) -> None:

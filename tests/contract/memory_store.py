@@ -186,12 +186,12 @@ class MemoryStore(Store):
         return True
 
     def get_rows(
-        self, kind: str, version: int, names: Iterable[str] | None = None
+        self, kind: str, version: int, keys: Iterable[str] | None = None
     ) -> dict[str, bytearray] | None:
         found = self.kept.rows.get(Group(kind, version))
         if found is None:
             return None
-        return {name: bytearray(found[name]) for name in (found if names is None else names) if name in found}
+        return {name: bytearray(found[name]) for name in (found if keys is None else keys) if name in found}
 
     def groups(self, kind: str) -> list[Group]:
         return [group for group in self.kept.rows if (group.kind + "/").startswith(kind + "/")]

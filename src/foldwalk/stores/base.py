@@ -240,9 +240,9 @@ class Store(ABC):
 
     @abstractmethod
     def get_rows(
-        self, kind: str, version: int, names: Iterable[str] | None = None
+        self, kind: str, version: int, keys: Iterable[str] | None = None
     ) -> dict[str, bytearray] | None:
-        """The rows of a group, or those of the names that it has; None where it is absent or damaged."""
+        """The rows of a group, or those of the keys that it has; None where it is absent or damaged."""
 
     @abstractmethod
     def groups(self, kind: str) -> list[Group]:

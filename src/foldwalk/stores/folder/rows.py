@@ -47,14 +47,14 @@ class RowFiles:
             return False
         return True
 
-    def get(self, kind: str, version: int, names: Iterable[str] | None) -> dict[str, bytearray] | None:
+    def get(self, kind: str, version: int, keys: Iterable[str] | None) -> dict[str, bytearray] | None:
         """Every member carries a checksum: what is damaged counts as absent."""
         with (
             suppress(*_UNREADABLE),
             zipfile.ZipFile(self._path(kind, version)) as archive,
         ):
             members = {info.filename.removesuffix(_SUFFIX): info for info in archive.infolist()}
-            wanted = members if names is None else [name for name in names if name in members]
+            wanted = members if keys is None else [key for key in keys if key in members]
             return {name: _read(archive, members[name]) for name in wanted}
         return None
 

@@ -139,9 +139,9 @@ class FolderStore(Store):
         return self.rows.put(kind, version, rows)
 
     def get_rows(
-        self, kind: str, version: int, names: Iterable[str] | None = None
+        self, kind: str, version: int, keys: Iterable[str] | None = None
     ) -> dict[str, bytearray] | None:
-        return self.rows.get(kind, version, names)
+        return self.rows.get(kind, version, keys)
 
     def groups(self, kind: str) -> list[Group]:
         return self.rows.groups(kind)

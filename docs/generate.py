@@ -98,8 +98,9 @@ A store is one file or folder below `src/foldwalk/stores/`: a class that inherit
 stands under the decorator `foldwalk.stores.registry.register`. It sets `name`, `schemes` (those of its URLs),
 `summary` and, where it needs more than the core installation, `extra`; packages of an extra are imported when
 a store is opened, not before. The registry finds it; the index, the command line, the service, this page and
-the contract tests then know it. `tests/contract/store_hooks.py` gets one line that says how to make an empty
-one. Then `tests/contract/test_contract_stores.py` tells whether it keeps what is promised below.
+the contract tests then know it: `tests/contract/test_contract_stores.py` tells whether it keeps what is
+promised below. For one that needs a server, `tests/contract/store_hooks.py` gets a line that says how to make
+an empty one.
 """
 
 BACKBONES_INTRO = """\

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 NAMES = re.findall(r"^::: (\S+)$", (ROOT / "docs" / "api.md").read_text("utf-8"), re.M)
-PACKAGES = ("core", "datasets", "evaluate", "index", "learn", "rerank")
+PACKAGES = ("core", "datasets", "evaluate", "index", "learn", "rerank", "stores")
 # Said in the signature of what takes them, and in the guides.
 ALIASES = {"foldwalk.index.Key", "foldwalk.index.Like"}
 

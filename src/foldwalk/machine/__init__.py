@@ -1,1 +1,1 @@
-"""What depends on the machine: compiling, memory, matrix products, where caches lie."""
+"""What depends on the machine: memory, matrix products, where caches lie."""

@@ -24,6 +24,7 @@ def register(store: Kind) -> Kind:
 
 
 def names() -> list[str]:
+    """Every store."""
     return _stores.names()
 
 

@@ -5,7 +5,7 @@ similarity s has length -log s (Dijkstra 1959). The product rather than the weak
 close steps, where many chains share one weakest step. A step may be taken in both directions.
 
 The search ends at its target, which scipy's `csgraph.dijkstra` cannot: among a million items of 48 neighbours
-each, a target three steps away takes 1.2 ms against .83 s, the farthest of all 1.3 s against .83 s
+each, a target three steps away takes 1.4 ms against .74 s, the farthest of all 1.3 s against .77 s
 (benchmarks/chain.py; scipy's figure leaves out taking the logarithms).
 """
 

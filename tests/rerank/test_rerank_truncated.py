@@ -1,9 +1,8 @@
-"""EIR's kernels: the radius of an item, and members told by known or by computed similarities."""
+"""EIR's kernel: members told by known or by computed similarities."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from scipy import sparse
 
 from foldwalk import rerank
@@ -11,19 +10,6 @@ from foldwalk.datasets import synthetic
 from foldwalk.rerank.diffusion import eir
 from foldwalk.rerank.diffusion.shared.truncated import solve_truncated
 from foldwalk.walk.csr import parts
-from foldwalk.walk.select import kth_of_rows
-
-
-@pytest.mark.parametrize("columns", [1, 7, 300, 2000])
-def test_kth_largest_of_rows_is_that_of_sorting(columns):
-    scores = np.random.default_rng(3).uniform(-1, 1, (5, columns)).astype(np.float32)
-    scores[1] = 0.25  # all equal
-    scores[2] = np.round(scores[2], 1)  # many ties
-    scores[3, : columns // 2] = -1
-    before = scores.copy()
-    for rank in {1, columns // 3 + 1, columns}:
-        assert np.array_equal(kth_of_rows(scores, rank), -np.sort(-scores)[:, rank - 1])
-    assert np.array_equal(scores, before)
 
 
 def test_known_and_computed_similarities_give_the_same_rows():

@@ -10,7 +10,7 @@ from scipy import sparse
 from walk_naive import check_rows, cut_rows, largest_of_row, some_rows
 
 from foldwalk.walk import top_of_dense_rows, top_of_sparse_rows
-from foldwalk.walk.select import kth_largest, offer, sort_heap
+from foldwalk.walk.select import kth_largest, kth_of_rows, offer, sort_heap
 
 
 def check_dense(scores: np.ndarray, k: int) -> None:
@@ -109,3 +109,15 @@ def test_kth_largest(numbers, data):
 def test_kth_largest_of_any_size_and_sign(numbers, data):
     k = data.draw(st.integers(1, len(numbers)))
     assert kth_largest(np.float32(numbers), len(numbers), k) == sorted(numbers, reverse=True)[k - 1]
+
+
+@pytest.mark.parametrize("columns", [1, 7, 300, 2000])
+def test_kth_largest_of_rows_is_that_of_sorting(columns):
+    scores = np.random.default_rng(3).uniform(-1, 1, (5, columns)).astype(np.float32)
+    scores[1] = 0.25  # all equal
+    scores[2] = np.round(scores[2], 1)  # many ties
+    scores[3, : columns // 2] = -1
+    before = scores.copy()
+    for rank in {1, columns // 3 + 1, columns}:
+        assert np.array_equal(kth_of_rows(scores, rank), -np.sort(-scores)[:, rank - 1])
+    assert np.array_equal(scores, before)

@@ -67,7 +67,7 @@ def test_with_nothing_to_teach_it_is_plain_search(name):
 
 def test_a_network_that_turns_lists_around_is_not_trusted(monkeypatch):
     def turned(self, queries, ids):
-        plain = self._similarity(queries[:, None], self._items(ids), (ids >= 0)[:, None])[:, 0]
+        plain = self.similarity(queries[:, None], self.items_of(ids), (ids >= 0)[:, None])[:, 0]
         return torch.from_numpy(-plain) + 0 * self.network.sharpness
 
     monkeypatch.setattr(SSR, "_scores", turned)

@@ -57,6 +57,9 @@ class EGT(Reranker):
     Parameters = EGTParams
     answers_from_rows = True
 
+    def _wanted(self, _: int) -> int:
+        return int(self.params.k)
+
     def _prepare(self) -> None:
         self.graph = self.neighbors()
         self.threshold = np.float32(self.params.t)

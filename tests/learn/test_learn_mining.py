@@ -184,6 +184,14 @@ def test_report_counts_by_hand():
         miner.report([1, 2, 3])
 
 
+def test_what_was_mined_does_not_follow_the_callers_array():
+    features = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)
+    miner = ManifoldMiner(metric="euclidean", graph_k=5, positive_k=5, negative_k=5).fit(features)
+    before = miner.report()
+    features *= 0
+    assert miner.report() == before
+
+
 @pytest.mark.parametrize("suffix", [".npz", ".parquet"])
 def test_pools_survive_saving(tmp_path, miner, suffix):
     path = miner.pools.save(tmp_path / f"pools{suffix}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 
@@ -109,3 +110,23 @@ def test_sampled_and_inductive() -> None:
 def test_depth() -> None:
     assert ranking_depth(10_000) == 10_000
     assert ranking_depth(10_001) == 1_000
+
+
+def test_ctrl_c_is_heard_while_the_process_starts(monkeypatch):
+    process = multiprocessing.get_context("spawn").Process
+    start, children = process.start, []
+
+    def interrupted(self):
+        start(self)
+        children.append(self.pid)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(process, "start", interrupted)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            measure(Job("digits", "plain"))
+    finally:
+        signal.signal(signal.SIGINT, before)
+    with pytest.raises(ProcessLookupError):
+        os.kill(children[0], 0)

@@ -11,11 +11,11 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import zip_longest
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -108,18 +108,19 @@ def measure(job: Job) -> Measurement:
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_work, args=(job, sender), daemon=True)
-    with _interrupts_ignored():
-        process.start()
-    sender.close()
     try:
+        with _interrupts_held_back():
+            process.start()
+        sender.close()
         outcome: Measurement | str = receiver.recv()
     except EOFError:
         process.join()
         outcome = _cause_of_death(process.exitcode)
     finally:
         receiver.close()
-        process.terminate()
-        process.join()
+        if process.pid is not None:
+            process.terminate()
+            process.join()
         process.close()
     if isinstance(outcome, Measurement):
         return outcome
@@ -174,16 +175,14 @@ def ranking_depth(n_gallery: int) -> int:
 
 
 @contextlib.contextmanager
-def _interrupts_ignored() -> Iterator[None]:
-    """A process started meanwhile never hears Ctrl-C: this one does, and ends it."""
-    if threading.current_thread() is not threading.main_thread():  # only there signals can be set
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _interrupts_held_back() -> Iterator[None]:
+    """A process started meanwhile never hears Ctrl-C. This one hears it afterwards, and ends the other."""
+    resource_tracker.ensure_running()  # would let Ctrl-C through again if it was started meanwhile
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _work(job: Job, sender: Connection) -> None:

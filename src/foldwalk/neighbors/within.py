@@ -8,7 +8,9 @@ than would belong to the nearest are kept, the least of which is the item's floo
 
 Blocks meet in the rounds of a tournament, each at most once in a round, so that threads never offer to the
 same item, and an item is offered the others in the same order whatever the number of threads. Each thread
-multiplies by itself: threads within one matrix product wait for each other more than they work.
+multiplies by itself: threads within one matrix product wait for each other more than they work. FAISS's exact
+search, which computes every product twice, takes 1.1 to 1.9 times as long from 5,000 to 100,000 items
+(docs/speed.md).
 """
 
 from __future__ import annotations

@@ -10,8 +10,9 @@ Transductive ranking is `_prepare` on gallery and queries together and `_walk_ro
 `self.candidates` then says that only the first so many rows may be answered. Where queries change nothing for
 each other (`joins_graph = False`), it is `fit` and `rank`.
 
-An index or a store, which knows vectors and neighbours already, calls `can_take`, `adopt`, `state` and
-`rank_rows`; a method that hands its work to another calls `reached_from` and `reached_from_rows`.
+An index or a store, which knows vectors and neighbours already, calls `adopt`, `state` and `rank_rows`, and
+may ask `can_take` before it hands neighbours in; a method that hands its work to another calls `reached_from`
+and `reached_from_rows`.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("cprr", "cprr", {}),
     ("lhrr", "lhrr", {}),
     ("bfs_tree", "bfs_tree", {}),
-    ("rdp_k15", "rdp", {"k": 15}),
+    ("rdp_k15", "rdp", {"k": 15, "dense": True}),
     ("dfs_k15", "dfs", {"k": 15}),
     ("eir_transductive_k15", "eir", {"k": 15}),
     ("eir_inductive_k50", "eir", {"k": 50, "k_query": 10}),

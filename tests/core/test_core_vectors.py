@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -82,6 +85,41 @@ def test_refuses_a_sparse_matrix_and_a_tensor_that_will_not_convert():
     assert "detach it first" in refusal(Tensor())
 
 
+def test_tensors_of_every_kind_of_float_are_taken_without_loss():
+    torch = pytest.importorskip("torch")
+    numbers = [[1.0, -0.15625], [3.0, 2.0**-20]]
+    for dtype in (torch.bfloat16, torch.float16, torch.float32, torch.float64, torch.float8_e5m2):
+        tensor = torch.tensor(numbers).to(dtype)
+        assert Vectors.check(tensor).values.tolist() == tensor.double().tolist()
+        rows = list(tensor)
+        assert Vectors.check(rows).values.tolist() == tensor.double().tolist()
+    learned = torch.tensor(numbers, requires_grad=True)
+    assert Vectors.check(learned).values.tolist() == numbers
+    assert Vectors.check(learned.bfloat16() * 2).values.tolist() == [[2.0, -0.3125], [6.0, 2.0**-19]]
+    kept = Vectors.check(learned, owned=True).values
+    with torch.no_grad():
+        learned.zero_()
+    assert kept.tolist() == numbers
+    bad = torch.tensor([[1.0, torch.nan]], dtype=torch.bfloat16)
+    assert refusal(bad, name="queries") == "queries, row 0, column 1 is nan; remove or repair that row."
+    for wrong in (torch.eye(2).to_sparse(), torch.eye(2).to_sparse_csr()):
+        assert refusal(wrong, name="queries") == (
+            "queries is a sparse tensor, but vectors are dense: pass queries.to_dense()."
+        )
+
+
+def test_sixteen_bits_that_numpy_knows_by_name_only():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    raw = np.array([[1.0, -0.15625]], ml_dtypes.bfloat16)
+    assert Vectors.check(raw).values.tolist() == [[1.0, -0.15625]]
+
+
+def test_reading_vectors_does_not_load_torch():
+    code = "import sys, numpy, foldwalk.core as c; c.Vectors.check(numpy.ones((2, 2))); print('torch' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "False"
+
+
 def test_takes_tables_whose_columns_may_lack_a_value():
     pandas = pytest.importorskip("pandas")
     table = pandas.DataFrame({"a": [1.5, 2.0], "b": [3.0, 4.0]})
@@ -101,6 +139,17 @@ def test_a_mask_is_not_ignored():
     masked[2, 1] = masked[3, 0] = np.ma.masked
     assert refusal(masked, name="gallery") == "gallery, row 2, column 1 is masked; remove or fill that row."
     assert Vectors.check(np.ma.masked_array([[1.0]])).values.tolist() == [[1.0]]
+
+
+def test_a_mask_is_not_ignored_in_whole_numbers_nor_in_a_list_of_rows():
+    whole = np.ma.masked_array([[1, 2], [3, 4]])
+    assert whole.mask is np.ma.nomask
+    assert Vectors.check(whole).values.tolist() == [[1, 2], [3, 4]]
+    assert Vectors.check(list(whole)).values.tolist() == [[1, 2], [3, 4]]
+    hidden = np.ma.masked_equal(whole, 3)
+    for array in (hidden, list(hidden), [np.array([1, 2]), hidden[1]]):
+        message = refusal(array, name="gallery")
+        assert message == "gallery, row 1, column 0 is masked; remove or fill that row."
 
 
 def test_owned_values_are_copied_once_and_only_where_they_would_be_the_callers():

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import tracemalloc
 
 import numpy as np
@@ -160,3 +163,30 @@ def test_digits_are_always_there() -> None:
     assert dataset.query_picture(5).size == (8, 8)
     with pytest.raises(BadInput, match="raw pixels"):
         datasets.load("digits:features")
+
+
+DIGEST = """
+import hashlib
+from foldwalk import datasets
+digest = hashlib.sha256()
+for name in ("synthetic", "synthetic:300", "synthetic:5000", "synthetic:17000", "pami"):
+    loaded = datasets.load(name)
+    for array in (loaded.gallery, loaded.queries):
+        digest.update(b"" if array is None else array.tobytes())
+digest.update(datasets.synthetic(1003, d=37, seed=5).gallery.tobytes())
+print(digest.hexdigest())
+"""
+
+
+def test_the_same_bytes_for_every_number_of_threads_and_every_kernel_of_the_matrix_library() -> None:
+    variables = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+    ways = [dict.fromkeys(variables, "1"), dict.fromkeys(variables, "2")]
+    # What threads change at some sizes, another kind of processor changes at all: other kernels add up.
+    ways.append({"OPENBLAS_CORETYPE": "Prescott"})
+    digests = set()
+    for way in ways:
+        ran = subprocess.run(
+            [sys.executable, "-c", DIGEST], env=os.environ | way, capture_output=True, text=True, check=True
+        )
+        digests.add(ran.stdout)
+    assert len(digests) == 1

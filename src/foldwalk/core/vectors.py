@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
 from foldwalk.core.errors import BadInput
-from foldwalk.core.types import BoolArray, Float32Array
+from foldwalk.core.types import BoolArray, Float32Array, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,10 +34,9 @@ class Vectors:
         """
         if sparse.issparse(array):
             raise BadInput(f"{name} is a sparse matrix, but vectors are dense: pass {name}.toarray().")
-        try:
-            raw = _read(array)
-        except (ValueError, TypeError, RuntimeError) as error:  # RuntimeError: a tensor that requires grad
-            raise BadInput(f"{name} cannot be read as an array: {error}.") from None
+        if getattr(array, "is_sparse", False) or getattr(array, "is_sparse_csr", False):
+            raise BadInput(f"{name} is a sparse tensor, but vectors are dense: pass {name}.to_dense().")
+        raw = read_array(array, name)
         if raw.dtype.kind not in "fiub":
             raise BadInput(
                 f"{name} must hold real numbers, but its type is {raw.dtype}; pass a 2-D array of floats."
@@ -48,8 +48,9 @@ class Vectors:
             raise BadInput(f"{name} is empty (shape {raw.shape}); pass at least one vector.")
         if dim is not None and raw.shape[1] != dim:
             raise BadInput(f"{name} has {raw.shape[1]} dimensions, but {dim} were expected.")
-        if isinstance(array, np.ma.MaskedArray) and array.mask.any():
-            row, column = np.argwhere(np.ma.getmaskarray(array))[0]
+        masked = _masked(array)
+        if masked is not None:
+            row, column = masked
             raise BadInput(f"{name}, row {row}, column {column} is masked; remove or fill that row.")
         with np.errstate(over="ignore", invalid="ignore"):
             values = np.ascontiguousarray(raw, dtype=np.float32)
@@ -84,13 +85,44 @@ class Vectors:
         return Vectors(out)
 
 
-def _read(array: npt.ArrayLike) -> npt.NDArray:
-    """As numpy reads it; columns of a table that may lack a value, which it reads as objects, as floats."""
-    raw = np.asarray(array)
-    columns = getattr(array, "dtypes", ()) if raw.dtype.kind == "O" and raw.ndim == 2 else ()
-    if len(columns) and all(getattr(column, "kind", "O") in "fiub" for column in columns):
-        return np.asarray(array.to_numpy(dtype=np.float64, na_value=np.nan))  # type: ignore[union-attr]
-    return raw
+def read_array(array: npt.ArrayLike, name: str) -> npt.NDArray:
+    """An array of any shape as numpy reads it, or one sentence why it cannot be read.
+
+    Tensors leave their graph and their device. Columns of a table that may lack a value, which numpy reads
+    as objects, and numbers of 16 or 8 bits that it does not know (bfloat16) become floats, without loss.
+    """
+    try:
+        raw = np.asarray(_as_numpy_takes_it(array))
+        columns = getattr(array, "dtypes", ()) if raw.dtype.kind == "O" and raw.ndim == 2 else ()
+        if len(columns) and all(getattr(column, "kind", "O") in "fiub" for column in columns):
+            return np.asarray(array.to_numpy(dtype=np.float64, na_value=np.nan))  # type: ignore[union-attr]
+        return raw.astype(np.float32) if raw.dtype.name.startswith(("bfloat", "float8")) else raw
+    except (ValueError, TypeError, RuntimeError) as error:  # RuntimeError: a tensor that will not convert
+        raise BadInput(f"{name} cannot be read as an array: {error}.") from None
+
+
+def _as_numpy_takes_it(array: Any) -> Any:
+    """Known by what they can do, for torch may not be there, and importing it takes seconds."""
+    if isinstance(array, (list, tuple)):
+        return [_as_numpy_takes_it(row) for row in array] if any(map(_is_tensor, array)) else array
+    if not _is_tensor(array):
+        return array
+    here = array.detach().cpu()
+    return here.float() if str(here.dtype).startswith(("torch.bfloat", "torch.float8")) else here
+
+
+def _is_tensor(array: Any) -> bool:
+    return hasattr(array, "detach") and hasattr(array, "cpu")
+
+
+def _masked(array: Any) -> IntArray | None:
+    """The first place that is masked, in an array or in a list of rows, whose masks numpy would drop."""
+    if isinstance(array, (list, tuple)) and any(isinstance(row, np.ma.MaskedArray) for row in array):
+        array = np.ma.stack(array)
+    if not isinstance(array, np.ma.MaskedArray):
+        return None
+    places = np.argwhere(np.ma.getmaskarray(array))
+    return places[0] if len(places) else None
 
 
 def _refuse_non_finite(values: Float32Array, raw: npt.NDArray, name: str) -> None:

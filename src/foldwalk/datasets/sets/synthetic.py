@@ -7,6 +7,9 @@ Each class is a smooth random curve (or, for every second class, a surface) arou
 in a space of few dimensions that all classes share, so that curves pass close to one another; z is brought to
 length one, turned into d dimensions and given noise in all of them. A distractor is a point of the same space
 on no curve.
+
+The same bytes come out whatever the number of threads and the matrix library: sums are written out, or left
+to numpy's own, which adds in one order. A BLAS rounds in an order that depends on both.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ import numpy as np
 
 from foldwalk.core.errors import BadInput
 from foldwalk.core.seeds import generator
-from foldwalk.core.types import Float32Array, IntArray
+from foldwalk.core.types import AnyArray, Float32Array, Float64Array, IntArray
 from foldwalk.datasets.dataset import Dataset
 from foldwalk.datasets.sources import Kind, Source
 from foldwalk.evaluate import QueryGallery
@@ -105,11 +108,11 @@ def synthetic(
 def _draw_manifolds(classes: int, d: int, rng: np.random.Generator) -> _Manifolds:
     shared = min(SHARED_DIMENSIONS, d)
     offset = rng.normal(size=shared)
-    offset *= OFFSET / np.linalg.norm(offset)
+    offset *= OFFSET / _lengths(offset)
     waves = rng.normal(size=(classes, 2, HARMONICS, shared)) * (BEND / shared**0.5)
     waves /= np.arange(1, HARMONICS + 1)[:, None]
     waves[::2, 1] = 0  # every second class is a curve, the others are surfaces
-    rotation = np.linalg.qr(rng.normal(size=(d, shared)))[0].T
+    rotation = _orthonormal(rng.normal(size=(d, shared))).T
     return _Manifolds(
         (rng.normal(size=(classes, shared)) / shared**0.5 + offset).astype(np.float32),
         waves.reshape(classes, 2 * HARMONICS, shared).astype(np.float32),
@@ -118,27 +121,47 @@ def _draw_manifolds(classes: int, d: int, rng: np.random.Generator) -> _Manifold
     )
 
 
+def _lengths(rows: AnyArray) -> AnyArray:
+    return np.sqrt(np.square(rows).sum(axis=-1, keepdims=True))
+
+
+def _orthonormal(columns: Float64Array) -> Float64Array:
+    """Q of columns = Q R, by Householder's reflections."""
+    rest, reflections = columns.copy(), []
+    for j in range(columns.shape[1]):
+        mirror = rest[j:, j].copy()
+        mirror[0] += np.copysign(_lengths(mirror)[0], mirror[0])
+        reflections.append((mirror / _lengths(mirror))[:, None])
+        rest[j:] -= 2 * reflections[j] * (reflections[j] * rest[j:]).sum(axis=0)
+    out = np.eye(*columns.shape)
+    for j in reversed(range(columns.shape[1])):
+        out[j:] -= 2 * reflections[j] * (reflections[j] * out[j:]).sum(axis=0)
+    return out
+
+
 def _sample(labels: IntArray, manifolds: _Manifolds, rng: np.random.Generator) -> Float32Array:
     """One point for each label, in blocks: beside the result only a few megabytes are needed."""
     shared, d = manifolds.rotation.shape
     out = np.empty((len(labels), d), dtype=np.float32)
     angles = np.pi * np.arange(1, HARMONICS + 1, dtype=np.float32)
+    term = np.empty((min(BLOCK, len(labels)), d), dtype=np.float32)
     # A distractor spreads as far around the offset as the points of a class do.
     spread = np.float32(((1 + BEND**2 * np.sum(0.75 / np.arange(1, HARMONICS + 1) ** 2)) / shared) ** 0.5)
     for start in range(0, len(labels), BLOCK):
         block = labels[start : start + BLOCK]
         places = rng.random((len(block), 2, 1), dtype=np.float32)
         basis = np.cos(places * angles).reshape(len(block), 2 * HARMONICS)
-        points = manifolds.centres[block] + np.einsum("nh,nhs->ns", basis, manifolds.waves[block])
+        points = manifolds.centres[block] + (basis[:, :, None] * manifolds.waves[block]).sum(axis=1)
         alone = block < 0
         strays = rng.standard_normal((len(block), shared), dtype=np.float32) * spread + manifolds.offset
         points[alone] = strays[alone]
-        points /= np.linalg.norm(points, axis=1, keepdims=True)
+        points /= _lengths(points)
         vectors = out[start : start + len(block)]
         rng.standard_normal(vectors.shape, dtype=np.float32, out=vectors)
         vectors *= np.float32(NOISE / d**0.5)
-        vectors += points @ manifolds.rotation
-        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        for axis in range(shared):
+            vectors += np.multiply(points[:, axis, None], manifolds.rotation[axis], out=term[: len(block)])
+        vectors /= _lengths(vectors)
     return out
 
 

@@ -22,7 +22,7 @@ from PIL.Image import Image
 
 from foldwalk.core.errors import BadInput, UnknownName
 from foldwalk.core.types import Float32Array
-from foldwalk.core.vectors import Vectors
+from foldwalk.core.vectors import Vectors, read_array
 from foldwalk.index.types import Key, Like
 from foldwalk.index.view import View
 from foldwalk.neighbors import prepare
@@ -82,7 +82,7 @@ def _single(asked: Any, view: View, backbone: Callable[[], Any]) -> Query:
     if isinstance(asked, Image):
         vector = backbone().embed([asked.convert("RGB")])[0]
         return Query(_prepared(vector, view, "the picture"))
-    vector = np.asarray(asked)
+    vector = asked if isinstance(asked, np.ma.MaskedArray) else read_array(asked, "the query")
     if vector.ndim != 1:
         raise BadInput(f"a query vector must be 1-D, but it has shape {vector.shape}; search one at a time.")
     return Query(_prepared(vector, view, "the query"))
@@ -99,5 +99,5 @@ def _describe_file(path: Path, backbone: Any) -> Float32Array:
 
 
 def _prepared(vector: Any, view: View, name: str) -> Float32Array:
-    checked = Vectors.check(np.asarray(vector)[None], name, view.facts.dim)
+    checked = Vectors.check(vector[None], name, view.facts.dim)
     return np.asarray(prepare(checked, view.facts.metric).values[0])

@@ -16,9 +16,14 @@ from foldwalk.core.types import BoolArray, Float32Array, IntArray
 
 @dataclass(frozen=True, eq=False)
 class Vectors:
-    """n vectors of d numbers: finite, float32, C-contiguous. Zero rows are allowed."""
+    """n vectors of d numbers: finite, float32, C-contiguous. Zero rows are allowed.
+
+    `scale` is what 1 stands for: the Euclidean metric brings vectors to a unit of their own
+    (`foldwalk.neighbors.prepare`), and a query that is compared with them must be in the same.
+    """
 
     values: Float32Array
+    scale: float = 1.0
 
     @classmethod
     def check(

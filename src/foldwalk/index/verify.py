@@ -17,6 +17,7 @@ from foldwalk.index.graph.kept import KeptGraph
 from foldwalk.index.graph.knn import KnnGraph
 from foldwalk.index.graph.recall import GOOD_RECALL, sampled_recall
 from foldwalk.index.types import Verification
+from foldwalk.neighbors.scale import in_scale
 from foldwalk.neighbors.similarity import pair_similarities
 from foldwalk.stores import Damaged, Store
 from foldwalk.stores.registry import PathLike
@@ -48,8 +49,9 @@ def _graph_problems(store: Store) -> Iterator[str]:
         if kept.versions():
             yield "the saved graph is damaged; rebuild the index, which makes it again."
         return
-    metric, vectors = snapshot.facts.metric, Vectors(snapshot.vectors())
-    graph = KnnGraph.current(saved, vectors, snapshot.numbers, metric)
+    metric, stored = snapshot.facts.metric, Vectors(snapshot.vectors())
+    graph = KnnGraph.current(saved, stored, snapshot.numbers, metric)
+    vectors = in_scale(stored, graph.scale)
     sample = np.arange(0, len(graph), max(1, len(graph) // SAMPLED_ROWS))
     listed = graph.ids[sample]
     known = listed >= 0

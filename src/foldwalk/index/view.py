@@ -15,10 +15,12 @@ from scipy import sparse
 from foldwalk.core.types import Float32Array
 from foldwalk.core.vectors import Vectors
 from foldwalk.index.asking.fitted import FittedMethods
+from foldwalk.index.asking.plain import similarities_to_all
 from foldwalk.index.graph.chain import both_ways
 from foldwalk.index.graph.kept import KeptGraph
 from foldwalk.index.graph.knn import KnnGraph
 from foldwalk.index.graph.recall import sampled_recall
+from foldwalk.neighbors.scale import in_scale
 from foldwalk.rerank.base import Reranker
 from foldwalk.stores import Store
 from foldwalk.stores.errors import unknown_key
@@ -36,6 +38,7 @@ class View:
         self._lock = threading.RLock()
         self._graphs = KeptGraph(store, self.facts.uid)
         self._graph: KnnGraph | None = None
+        self._prepared: Vectors | None = None
         self._older_graph = before.newest_graph() if before is not None else None
         self._fitted = FittedMethods(store, self.facts)
         if before is not None and before.facts.vectors_version == self.facts.vectors_version:
@@ -65,7 +68,7 @@ class View:
         with self._lock:
             if self._graph is None:
                 older = self._older_graph or self._graphs.load()
-                self._graph = KnnGraph.current(older, self.prepared, self.numbers, self.facts.metric)
+                self._graph = KnnGraph.current(older, self.stored, self.numbers, self.facts.metric)
                 self._older_graph = None
                 if self._graph.worth_saving():
                     self.keep_graph()
@@ -86,12 +89,14 @@ class View:
 
     def rebuild_graph(self) -> None:
         with self._lock:
-            self.adopt_graph(KnnGraph.build(self.prepared, self.numbers, self.facts.metric))
+            self.adopt_graph(KnnGraph.build(self.stored, self.numbers, self.facts.metric))
 
     def adopt_graph(self, graph: KnnGraph) -> None:
         """Take a graph that was made for these items, and save it."""
         with self._lock:
             self._graph = graph
+            for cached in ("both_ways", "recall"):
+                self.__dict__.pop(cached, None)
             self.keep_graph()
 
     def keep_graph(self) -> None:
@@ -104,19 +109,41 @@ class View:
     # What methods see -------------------------------------------------------------------------------------
 
     def all_vectors(self) -> Float32Array:
-        """All of them, (n, d), as the metric sees them, which is how they are stored.
+        """All of them, (n, d), as they are stored: with the cosine metric at length one.
 
         With this the whole collection comes into memory, or into reach of it where the store maps a file.
         """
         return self._snapshot.vectors()
 
     @property
-    def prepared(self) -> Vectors:
+    def stored(self) -> Vectors:
         return Vectors(self.all_vectors())
 
+    @property
+    def scale(self) -> float:
+        """That of the graph: what methods, similarities and explanations measure distances by."""
+        return 1.0 if self.facts.metric == "cosine" else self.graph().scale
+
+    @property
+    def prepared(self) -> Vectors:
+        """All vectors as the metric sees them, in the scale of the graph."""
+        scale = self.scale
+        with self._lock:
+            if scale == 1:
+                return self.stored
+            if self._prepared is None or self._prepared.scale != scale:
+                self._prepared = in_scale(self.stored, scale)
+            return self._prepared
+
     def vector(self, place: int) -> Float32Array:
-        """Of one item."""
+        """Of one item, as it is stored."""
         return np.asarray(self.all_vectors()[place])
+
+    def similarities(self, vector: Float32Array) -> Float32Array:
+        """Plain similarities of all items to a vector in the unit of those that are stored."""
+        items = self.prepared
+        asked = in_scale(Vectors(vector[None]), items.scale).values[0]
+        return np.asarray(similarities_to_all(asked, items.values, self.facts.metric == "cosine"))
 
     def methods_fitted(self) -> tuple[str, ...]:
         return self._fitted.names()

@@ -11,6 +11,7 @@ from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.neighbors.exact import exact_search
+from foldwalk.neighbors.scale import in_scale, own_scale, refuse_too_far
 from foldwalk.neighbors.similarity import METRICS
 
 if TYPE_CHECKING:
@@ -21,23 +22,22 @@ __all__ = ["Searcher", "choose_way", "knn_graph", "prepare"]
 # Multiplications up to which exact search is chosen: 100,000 x 100,000 x 150, some 40 s on two cores. About
 # as long takes the approximate way, most of it spent on compiling once per process.
 EXACT_WORK = 1.5e12
-# Length up to which the square of the distance of two vectors stays within float32.
-LONGEST = 4e18
 
 
-def prepare(vectors: Vectors, metric: str) -> Vectors:
-    """The vectors as the metric sees them: scaled to length one for the cosine."""
+def prepare(vectors: Vectors, metric: str, scale: float | None = None) -> Vectors:
+    """The vectors as the metric sees them; a copy, unless a scale is given that they are in already.
+
+    For the cosine each is scaled to length one. For the Euclidean metric all are divided by one number, the
+    typical distance: the result's `scale`. Queries take the scale of the gallery they are compared with.
+    """
     if metric not in METRICS:
         raise BadInput(f"metric must be one of {', '.join(METRICS)}, but it is {metric!r}.")
     if metric == "cosine":
         return vectors.unit()
-    largest = float(max(vectors.values.max(), -vectors.values.min()))
-    if largest * vectors.dim**0.5 > LONGEST:
-        raise BadInput(
-            f"numbers as large as {largest:.3g} are beyond Euclidean distances in float32; "
-            f"scale the vectors down, or choose the cosine metric."
-        )
-    return vectors
+    chosen = own_scale(vectors, metric) if scale is None else scale
+    refuse_too_far(vectors, chosen)
+    scaled = in_scale(vectors, chosen)
+    return Vectors(vectors.values.copy(), chosen) if scale is None and scaled is vectors else scaled
 
 
 def choose_way(n: int, queries: int, dim: int) -> str:

@@ -33,6 +33,7 @@ from foldwalk.core.types import AnyArray, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.neighbors import Searcher, knn_graph, prepare
 from foldwalk.neighbors.exact import FARTHEST_UP_TO
+from foldwalk.neighbors.given import taken
 from foldwalk.rerank.order import Reached, complete, filled
 from foldwalk.rerank.parameterized import Parameterized
 from foldwalk.rerank.params import parameters_of
@@ -61,6 +62,7 @@ class Reranker(Parameterized, ABC):
         self._neighbors: Neighbors | None = None
         self._given = False
         self.candidates = 0
+        self.vector_scale = 1.0  # of the vectors: queries are brought to it
 
     # What a user calls ------------------------------------------------------------------------------------
 
@@ -71,21 +73,25 @@ class Reranker(Parameterized, ABC):
         *,
         neighbors: Neighbors | tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
     ) -> Self:
-        """Learn the gallery, (n, d). `neighbors`, if known already, is (ids, similarities) without self.
+        """Learn the gallery, (n, d). `neighbors`, if known already, is (ids, similarities).
 
+        They may come as a vector database gives them: not sorted, with the item itself, with ids of -1. Some
+        are compared with the vectors: squared distances are converted, other distances are refused.
         `y` has a place because scikit-learn gives it one; it is not looked at.
         """
         if isinstance(y, Neighbors):
             raise BadInput("neighbours are handed in by name: fit(gallery, neighbors=...).")
         metric = self.params.metric
-        vectors = Vectors.check(gallery, "gallery", owned=metric == "euclidean")  # the cosine makes its own
-        if neighbors is not None and not isinstance(neighbors, Neighbors):
-            neighbors = Neighbors.check(*neighbors, len(vectors), metric)
-        return self.adopt(prepare(vectors, metric), neighbors=neighbors)
+        given = Vectors.check(gallery, "gallery")
+        vectors = prepare(given, metric)
+        known = None if neighbors is None else taken(neighbors, given, vectors, metric)
+        return self.adopt(vectors, neighbors=known)
 
     def rank(self, queries: npt.ArrayLike, top: int = 100) -> Ranking:
         """Rank the fitted gallery for queries that were never seen before."""
-        vectors = prepare(Vectors.check(queries, "queries", self.vectors.dim), self.params.metric)
+        vectors = prepare(
+            Vectors.check(queries, "queries", self.vectors.dim), self.params.metric, self.vector_scale
+        )
         top = check_top(top, self.candidates)
         threads = numba.get_num_threads()
         # One query gives a second thread nothing to do, and waking it costs as much as a kernel.
@@ -146,6 +152,7 @@ class Reranker(Parameterized, ABC):
         self._vectors = vectors
         self._neighbors, self._given = neighbors, neighbors is not None
         self.candidates = len(vectors) if candidates is None else candidates
+        self.vector_scale = vectors.scale
         for cached in ("everyone", "sample", "few"):
             self.__dict__.pop(cached, None)
         gallery = Vectors(vectors.values[: self.candidates])

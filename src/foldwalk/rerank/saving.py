@@ -32,6 +32,7 @@ def save(method: Reranker, path: str | os.PathLike[str]) -> Path:
         "method": method.name,
         "parameters": method.params.model_dump(),
         "seed": method.seed,
+        "scale": method.vectors.scale,
     }
     arrays: dict[str, Any] = {"header": np.array(json.dumps(header)), "vectors": method.vectors.values}
     known = method.known_neighbors
@@ -58,7 +59,8 @@ def load(path: str | os.PathLike[str]) -> Reranker:
         if header.get("format") != FORMAT:
             raise BadInput(f"{source} was written by another version of foldwalk; fit and save it again.")
         method = create(header["method"], seed=header["seed"], **header["parameters"])
-        vectors = Vectors.check(arrays["vectors"], str(source))
+        scale = float(header.get("scale", 1.0))  # a file of an earlier version has none: vectors as given
+        vectors = Vectors(Vectors.check(arrays["vectors"], str(source)).values, scale)
         neighbors = None
         if "neighbor_ids" in arrays:
             origin = json.loads(str(arrays["neighbor_origin"]))

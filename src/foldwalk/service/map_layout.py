@@ -20,7 +20,9 @@ from sklearn.neighbors import sort_graph_by_row_values
 
 from foldwalk import rerank
 from foldwalk.core.types import Float32Array, IntArray
+from foldwalk.core.vectors import Vectors
 from foldwalk.index import Index
+from foldwalk.neighbors.scale import in_scale, own_scale
 from foldwalk.service.map_job import KIND
 from foldwalk.service.map_sheet import contact_sheet
 from foldwalk.stores.arrays import put_arrays
@@ -32,6 +34,8 @@ _FEWEST = 5
 def lay_out(vectors: Float32Array, method: str, metric: str) -> tuple[Float32Array, Float32Array]:
     """Two (n, 2) drawings, each centred and scaled to reach 1."""
     n = len(vectors)
+    stored = Vectors(vectors)
+    vectors = in_scale(stored, own_scale(stored, metric)).values
     if n < _FEWEST or (vectors == vectors[0]).all():
         line = np.column_stack([np.linspace(-1, 1, n), np.zeros(n)]).astype(np.float32)
         return line, line

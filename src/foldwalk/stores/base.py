@@ -68,7 +68,7 @@ class Writer(ABC):
         if len(records) != len(vectors):
             raise BadInput(f"there are {len(vectors)} vectors, but {len(records)} keys.")
         check_keys(record.key for record in records)
-        return self.put_items(prepare(vectors, facts.metric).values, records, identity)
+        return self.put_items(prepare(vectors, facts.metric, scale=1.0).values, records, identity)
 
     def delete(self, keys: Iterable[str]) -> int:
         """All of these items go, or none where one is unknown. Says how many there were."""

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 
 from foldwalk.core.errors import BadInput
-from foldwalk.index.asking.plain import plain_order, plain_place, similarities_to_all
+from foldwalk.core.vectors import Vectors
+from foldwalk.index.asking.plain import plain_order, plain_place
 from foldwalk.index.asking.query import Query, resolve
 from foldwalk.index.asking.search import rank
 from foldwalk.index.graph.chain import strongest_chain
 from foldwalk.index.graph.knn import PROMISED
 from foldwalk.index.types import Explanation, Step
 from foldwalk.index.view import View
+from foldwalk.neighbors.scale import in_scale
 from foldwalk.neighbors.similarity import pair_similarity
 from foldwalk.rerank.base import Reranker
 
@@ -33,8 +35,7 @@ def explain(
     query = resolve(asked, view, backbone)
     if target in query.own:
         raise BadInput(f"{key!r} is the query itself; ask for another item.")
-    cosine = view.facts.metric == "cosine"
-    similarities = similarities_to_all(query.vector, view.all_vectors(), cosine)
+    similarities = view.similarities(query.vector)
     mask = np.ones(len(view), bool)
     mask[list(query.own)] = False
     plain = plain_place(similarities, mask, target)
@@ -68,13 +69,15 @@ def _steps(
     chain = strongest_chain(view.both_ways, starts, first, target)
     if not chain:
         return ()
+    prepared = view.prepared
+    items = prepared.values
     if query.row is not None:
         steps = [Step(view.keys[query.row], None)]
-        chain, here = chain[1:], view.vector(query.row)
+        chain, here = chain[1:], items[query.row]
     else:
-        steps, here = [Step(None, None)], query.vector
+        steps, here = [Step(None, None)], in_scale(Vectors(query.vector[None]), prepared.scale).values[0]
     for item in chain:
-        there = view.vector(item)
+        there = items[item]
         steps.append(
             Step(view.keys[item], float(pair_similarity(here, there, view.facts.metric == "cosine")))
         )

@@ -44,7 +44,7 @@ class FittedMethods:
         if len(view) == 0:
             raise BadInput(f"{self.store.place} is empty; add something before searching.")
         unfitted = self._create(method, parameters)
-        name = self._kind(unfitted)
+        name = self._kind(unfitted, view.scale)
         known = self._remembered(name)
         if known is None:
             with self._fitting:  # one at a time: a second thread that wants the same waits and finds it
@@ -68,8 +68,9 @@ class FittedMethods:
             raise BadInput(f"{method}: the index is by {self.facts.metric}; leave out the parameter metric.")
         return rerank.create(method, **{**parameters, "metric": metric})
 
-    def _kind(self, method: Reranker) -> str:
-        text = json.dumps(method.params.model_dump(), sort_keys=True)
+    def _kind(self, method: Reranker, scale: float) -> str:
+        """What was fitted in another scale of the vectors has another name."""
+        text = json.dumps(method.params.model_dump(), sort_keys=True) + ("" if scale == 1 else f" {scale!r}")
         digest = blake2b(f"{__version__} {self.facts.uid} {text}".encode(), digest_size=8).hexdigest()
         return f"{KIND}/{method.name}-{digest}"
 

@@ -32,7 +32,7 @@ PUSH = 0.25
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """A vector as the metric sees it; `own` are items that must not be answered.
+    """A vector as one that is stored; `own` are items that must not be answered.
 
     `row` is the item's place where the query is nothing but one item of the index.
     """
@@ -100,4 +100,4 @@ def _describe_file(path: Path, backbone: Any) -> Float32Array:
 
 def _prepared(vector: Any, view: View, name: str) -> Float32Array:
     checked = Vectors.check(vector[None], name, view.facts.dim)
-    return np.asarray(prepare(checked, view.facts.metric).values[0])
+    return np.asarray(prepare(checked, view.facts.metric, scale=1.0).values[0])

@@ -49,7 +49,7 @@ def search(
     mask = allowed(view.metadata, where) if where else np.ones(len(view), bool)
     mask[list(query.own)] = False
     found = _rank_until(fitted, query, mask, top, threshold)
-    similarities = similarities_to_all(query.vector, view.all_vectors(), view.facts.metric == "cosine")
+    similarities = view.similarities(query.vector)
     hits = tuple(
         Hit(
             place + 1,

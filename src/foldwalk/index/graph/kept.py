@@ -26,7 +26,8 @@ class KeptGraph:
         return None
 
     def save(self, graph: KnnGraph, version: int) -> bool:
-        arrays = {"uid": np.array(self.uid)} | {name: getattr(graph, name) for name in ARRAYS}
+        arrays = {"uid": np.array(self.uid), "scale": np.array(graph.scale)}
+        arrays |= {name: getattr(graph, name) for name in ARRAYS}
         if not put_arrays(self.store, KIND, version, arrays):
             return False
         for older in self.versions():
@@ -41,7 +42,10 @@ class KeptGraph:
     def _checked(self, arrays: dict[str, AnyArray] | None) -> KnnGraph | None:
         if arrays is None or not {"uid", *ARRAYS} <= set(arrays) or str(arrays["uid"]) != self.uid:
             return None
-        graph = KnnGraph(**{name: arrays[name] for name in ARRAYS})  # type: ignore[arg-type]
+        scale = arrays.get("scale", np.array(1.0))  # a graph of an earlier version has none
+        if scale.shape != () or not (np.isfinite(scale) and scale > 0):
+            return None
+        graph = KnnGraph(**{name: arrays[name] for name in ARRAYS}, scale=float(scale))  # type: ignore[arg-type]
         n = len(graph)
         alike = graph.ids.shape == graph.similarities.shape == (n, WIDTH) and graph.touched.shape == (n,)
         rising = alike and bool((graph.numbers[1:] > graph.numbers[:-1]).all())

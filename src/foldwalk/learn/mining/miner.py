@@ -87,7 +87,7 @@ class ManifoldMiner:
         """
         began = time.perf_counter()
         p = self.params
-        vectors = prepare(Vectors.check(features, "features", owned=p.metric == "euclidean"), p.metric)
+        vectors = prepare(Vectors.check(features, "features"), p.metric)
         if len(vectors) < 3:
             raise BadInput(f"mining needs at least three items, but there are {len(vectors)}.")
         codes = self._codes(labels, len(vectors))

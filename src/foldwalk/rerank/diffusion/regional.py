@@ -98,7 +98,7 @@ class RegionalDFS:
         """Rank the pictures for queries of several regions each, given in the same ways as to `fit`."""
         self._need_gallery()
         vectors, owner_of, count = _joined(queries, owners, "queries", self.dfs.vectors.dim)
-        vectors = prepare(vectors, self.dfs.params.metric)
+        vectors = prepare(vectors, self.dfs.params.metric, self.dfs.vector_scale)
         top = check_top(top, self.pictures)
         found = self.dfs.search(vectors, self.dfs.params.k_query)
         return self._rank(Asked(vectors, owner_of, count, found), None, top)

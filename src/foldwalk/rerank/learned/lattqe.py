@@ -108,7 +108,7 @@ class LAttQE(ShortlistNetwork):
             for part in self.parts(len(queries)):
                 around = torch.from_numpy(self.items_of(ids[part]))
                 out[part] = self._mean(queries[part], ids[part], around, trust).numpy()
-        return prepare(Vectors(out), self.params.metric)
+        return prepare(Vectors(out, self.vector_scale), self.params.metric, self.vector_scale)
 
     def _walk_new(self, queries: Vectors, top: int) -> Reached:
         return self._second_search(queries, self.search(queries, self.params.k), None, top)

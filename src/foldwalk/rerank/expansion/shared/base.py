@@ -53,4 +53,5 @@ class Expansion(Reranker):
         """The weighted mean of each vector and its neighbours, as the metric sees it."""
         weights = self._weights(neighbors)
         sums = weighted_sums(vectors.values, self.vectors.values, neighbors.ids, weights)
-        return prepare(Vectors(sums / (1 + weights.sum(axis=1, keepdims=True))), self.params.metric)
+        means = Vectors(sums / (1 + weights.sum(axis=1, keepdims=True)), self.vector_scale)
+        return prepare(means, self.params.metric, self.vector_scale)

@@ -75,7 +75,7 @@ class GradNet(Parameterized):
         `y` has a place because scikit-learn gives it one; it is not looked at.
         """
         metric = self.params.metric
-        vectors = prepare(Vectors.check(gallery, "gallery", owned=metric == "euclidean"), metric)
+        vectors = prepare(Vectors.check(gallery, "gallery"), metric)
         wanted = min(largest_k(self.params), len(vectors) - 1)
         if wanted < 1:
             nobody = np.zeros((len(vectors), 0))
@@ -130,7 +130,8 @@ class GradNet(Parameterized):
 
     def transform(self, queries: npt.ArrayLike) -> Float32Array:
         """The learned features of queries that were never seen, (q, D), by QFE."""
-        vectors = prepare(Vectors.check(queries, "queries", self.vectors.dim), self.params.metric)
+        asked = Vectors.check(queries, "queries", self.vectors.dim)
+        vectors = prepare(asked, self.params.metric, self.vectors.scale)
         searcher = Searcher(self.vectors, self.params.metric, self.params.search, self.seed)
         return self.expand(searcher.search(vectors, min(self.k, len(self.vectors)))).values
 
@@ -155,6 +156,7 @@ class GradNet(Parameterized):
         """Write vectors, learned features and parameters to one .safetensors file."""
         arrays = {"vectors": self.vectors.values, "features": self.features}
         facts = {"parameters": self.params.model_dump(), "seed": self.seed, "k": self.k}
+        facts["scale"] = self.vectors.scale
         return write_net(path, arrays, facts)
 
     @classmethod
@@ -163,7 +165,8 @@ class GradNet(Parameterized):
         vectors, features, facts = read_net(path)
         try:
             net = cls(seed=facts["seed"], **facts["parameters"])
-            return net.adopt(vectors, features, int(facts["k"]))
+            scaled = replace(vectors, scale=float(facts.get("scale", 1.0)))
+            return net.adopt(scaled, features, int(facts["k"]))
         except (KeyError, TypeError, ValueError) as error:
             raise BadInput(f"{path} is not a GRAD-Net saved by foldwalk: {error}.") from None
 

@@ -8,12 +8,24 @@ from dataclasses import dataclass
 import numpy as np
 
 from foldwalk.core.principal import principal
+from foldwalk.core.seeds import generator
 from foldwalk.core.types import AnyArray, Float32Array, Float64Array, IntArray
 from foldwalk.core.vectors import Vectors
 
+BLOCK = 4096
+
 
 def canonical_order(vectors: Vectors) -> IntArray:
-    """An order by the items' contents alone, so that the order of the gallery does not matter."""
+    """An order by the items' contents alone, so that the order of the gallery does not matter.
+
+    Vectors that were brought to a scale differ in their last bits from unit to unit, and their digests would
+    in everything: those are ordered along a random line, and then mixed.
+    """
+    if vectors.scale != 1:
+        rng = generator(0, "canonical order")
+        line, starts = rng.normal(size=vectors.dim), range(0, len(vectors), BLOCK)
+        places = np.concatenate([vectors.values[first : first + BLOCK] @ line for first in starts])
+        return np.argsort(places, kind="stable")[rng.permutation(len(places))]
     digests = [hashlib.blake2b(row.tobytes(), digest_size=8).digest() for row in vectors.values]
     return np.argsort(np.array(digests), kind="stable")
 

@@ -17,9 +17,10 @@ import numpy.typing as npt
 from foldwalk import stores
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import Float32Array
+from foldwalk.core.vector_files import VectorFile
 from foldwalk.index import exchange, info, pictures, vectors, verify
 from foldwalk.index.asking import explain, search
-from foldwalk.index.learned import learned, learned_features
+from foldwalk.index.learned import learned, learned_features, trained_net
 from foldwalk.index.models import KeptModels
 from foldwalk.index.types import AddReport, Explanation, Info, ModelState, Results, Verification
 from foldwalk.index.view import View
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
     from foldwalk.rerank import Reranker
-    from foldwalk.rerank.learned.gradnet import GradNetMethod
+    from foldwalk.rerank.learned.gradnet import GradNet, GradNetMethod
 
 PathLike = str | os.PathLike[str]
 Metadata = Mapping[str, Mapping[str, Any]]
@@ -121,6 +122,10 @@ class Index:
         rows = self._view.all_vectors().view()
         rows.flags.writeable = False
         return rows
+
+    def contents(self) -> VectorFile:
+        """Vectors, keys and metadata (JSON) of all items, as `export` writes them; to be read only."""
+        return exchange.contents(self._view)
 
     def vector(self, key: str) -> Float32Array:
         """A copy of the vector of one item, as the metric sees it."""
@@ -232,6 +237,10 @@ class Index:
     def models(self) -> tuple[ModelState, ...]:
         """The methods that were trained on the collection, and how many items came and went since."""
         return self._latest().models()
+
+    def model(self) -> GradNet:
+        """The network that was trained on the collection, as training left it."""
+        return trained_net(self._latest())
 
     def features(self) -> Float32Array:
         """(n, D): the learned features of all items in the order of `keys`, by the model attached."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from foldwalk.core.errors import MissingData
 from foldwalk.core.types import Float32Array
 from foldwalk.index.view import View
-from foldwalk.rerank.learned.gradnet import GradNetMethod
+from foldwalk.rerank.learned.gradnet import GradNet, GradNetMethod
 from foldwalk.rerank.learned.gradnet.grown import GrownGradNet
 
 
@@ -23,3 +23,9 @@ def learned_features(view: View) -> Float32Array:
     """Of all items, in the order of the view."""
     found = learned(view)
     return found.features if isinstance(found, GrownGradNet) else found.model.features
+
+
+def trained_net(view: View) -> GradNet:
+    """The network itself, on the items that it was trained on."""
+    found = learned(view)
+    return found.trained.model if isinstance(found, GrownGradNet) else found.model

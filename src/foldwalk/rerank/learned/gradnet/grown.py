@@ -16,6 +16,7 @@ from foldwalk.core.vectors import Vectors
 from foldwalk.neighbors import Searcher
 from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.learned.gradnet.method import GradNetMethod
+from foldwalk.rerank.learned.gradnet.model import GradNet
 from foldwalk.rerank.learned.gradnet.parameters import GradNetParams
 from foldwalk.rerank.order import Reached
 
@@ -70,3 +71,11 @@ class GrownGradNet(Reranker):
 
     def _unfitted(self) -> Self:
         return type(self)(self.trained, self.rows)
+
+
+def as_method(net: GradNet) -> GradNetMethod:
+    """A network that was trained by itself as the method that an index keeps."""
+    kept = {} if net.trained is None else net.trained.state()
+    state = {"features": net.features, "k": np.array(net.k), **kept}
+    parameters: dict[str, Any] = net.params.model_dump()
+    return GradNetMethod(seed=net.seed, **parameters).adopt(net.vectors, state=state)

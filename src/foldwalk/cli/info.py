@@ -19,4 +19,7 @@ def info(index: IndexPlace, as_json: AsJson = False) -> None:
     print(f"{index}: {found.items} items of {found.dim or 'no'} dimensions, by {found.metric}")
     print(f"described by {found.backbone or 'no backbone'}, version {found.version}, {found.bytes:,} bytes")
     print(f"fitted: {', '.join(found.methods_fitted) or 'no method'}")
+    for model in found.models:
+        since = f"{model.came} came and {model.went} went since"
+        print(f"{model.method}: trained on {model.items} items; {since}")
     print(found.reason)

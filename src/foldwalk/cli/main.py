@@ -14,6 +14,7 @@ from foldwalk.cli.backbones import backbones
 from foldwalk.cli.bench import bench
 from foldwalk.cli.datasets import datasets
 from foldwalk.cli.demo import demo
+from foldwalk.cli.describe import describe
 from foldwalk.cli.evaluate import evaluate
 from foldwalk.cli.explain import explain
 from foldwalk.cli.export import export
@@ -32,7 +33,7 @@ from foldwalk.cli.verify import verify
 
 app = typer.Typer(name="foldwalk", add_completion=False, pretty_exceptions_enable=False)
 _JOURNEY = (demo, index, search, explain, serve)
-_CARE = (add, remove, info, verify, rebuild, export)
+_CARE = (add, remove, info, verify, rebuild, export, describe)
 _RESEARCH = (rerank, methods, datasets, stores, backbones, trainings, evaluate, bench, train)
 for _panel, _commands in (
     ("A collection", _JOURNEY),

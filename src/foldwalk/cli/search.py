@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foldwalk.cli.output import AsJson, console, print_json
+from foldwalk.cli.output import AsJson, console, print_json, remark
 from foldwalk.cli.sources import IndexPlace, is_vectors
 
 if TYPE_CHECKING:
-    from foldwalk.index import Results
+    from foldwalk.index import Index, Results
 
 
 def search(
@@ -46,6 +46,8 @@ def search(
         asked = joined or [(name, Like(like or [], unlike or []))]
     answers = []
     with Index.open(index) as collection, reporting(for_terminal()):
+        if len(collection):
+            _tell_of_training(collection, method, params)
         for text, query in asked:
             found = collection.search(query, top, method, params, conditions, fold)
             answers.append({"query": text, **found.as_dict()})
@@ -53,6 +55,24 @@ def search(
                 _print(text, found)
     if as_json:
         print_json({"index": index, "results": answers})
+
+
+def _tell_of_training(collection: Index, method: str, params: dict[str, Any]) -> None:
+    """Say before a search that it trains first, or that items came after the training."""
+    again = f"foldwalk train {method} {collection.store.place}"
+    if not collection.is_fitted(method, params):
+        beforehand = f"; {again} does it beforehand" if _can_be_trained(method) else ""
+        remark(f"{method} is trained on {len(collection)} items first, once for all searches{beforehand}.")
+        return
+    for model in collection.models():
+        if model.method == method and model.came:
+            remark(f"{model.came} of {len(collection)} items came after the training; {again} takes them in.")
+
+
+def _can_be_trained(method: str) -> bool:
+    from foldwalk.learn import trainings
+
+    return method in trainings.names()
 
 
 def parse_where(items: list[str]) -> dict[str, Any]:

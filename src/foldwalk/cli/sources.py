@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +13,8 @@ import typer
 from foldwalk.cli.output import remark
 
 if TYPE_CHECKING:
-    from foldwalk.index import AddReport, Index
+    from foldwalk.descriptors import Skipped as Unreadable
+    from foldwalk.index import AddReport, Index, Skipped
 
 IndexPlace = Annotated[
     str, typer.Argument(metavar="X.fold", help="The index: a folder, or a URL; see foldwalk stores.")
@@ -31,6 +33,13 @@ def is_vectors(source: Path) -> bool:
     from foldwalk.core.vector_files import SUFFIXES
 
     return source.suffix in SUFFIXES and not source.is_dir()
+
+
+def is_index(source: str) -> bool:
+    """A URL or a folder with a catalogue; what is called X.fold counts, so that errors speak of an index."""
+    from foldwalk.stores.folder.catalog import FILE
+
+    return "://" in source or source.rstrip("/").endswith(".fold") or (Path(source) / FILE).is_file()
 
 
 def check_source(source: Path) -> None:
@@ -53,11 +62,16 @@ def add_source(index: Index, source: Path, metadata: Path | None) -> AddReport:
             raise BadInput("--metadata goes with pictures; vectors carry theirs in the same file.")
         else:
             report = index.import_file(source)
-    for bad in report.skipped[:MOST_SHOWN]:
-        remark(f"left out: {bad.path}: {bad.reason}")
-    if len(report.skipped) > MOST_SHOWN:
-        remark(f"left out: {len(report.skipped) - MOST_SHOWN} more; --json lists them all")
+    tell_skipped(report.skipped)
     return report
+
+
+def tell_skipped(skipped: Sequence[Skipped | Unreadable]) -> None:
+    """The files that could not be read, each with the reason."""
+    for bad in skipped[:MOST_SHOWN]:
+        remark(f"left out: {bad.path}: {bad.reason}")
+    if len(skipped) > MOST_SHOWN:
+        remark(f"left out: {len(skipped) - MOST_SHOWN} more; --json lists them all")
 
 
 def summary(index: Index, report: AddReport) -> str:

@@ -9,15 +9,19 @@ import typer
 
 from foldwalk.cli.datasets import Root
 from foldwalk.cli.output import AsJson, console, print_json, remark
-from foldwalk.cli.train_vectors import train_vectors
 
 
 def train(
     name: Annotated[str, typer.Argument(help="A training; `foldwalk trainings` lists them.")],
-    out: Annotated[Path, typer.Option(help="Folder for log.csv and the model.")],
     source: Annotated[
         str | None,
-        typer.Argument(help="For trainings on vectors: the name of a data set, or .npy, .npz, .parquet."),
+        typer.Argument(
+            help="For trainings on vectors: an index, the name of a data set, or .npy, .npz, .parquet."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder for log.csv and the model; a training on an index can do without."),
     ] = None,
     config: Annotated[
         str | None, typer.Option(help="For the others: a .toml file, or the name of one that comes along.")
@@ -29,16 +33,25 @@ def train(
         int | None, typer.Option(min=0, max=2**32 - 1, help="Instead of the file's seed.")
     ] = None,
     epochs: Annotated[int | None, typer.Option(min=0, help="Instead of the file's epochs.")] = None,
+    start: Annotated[
+        str | None,
+        typer.Option(help="Go on from a model trained on vectors: its file, its folder, or an index."),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="On vectors: begin anew, and replace what was trained before.")
+    ] = False,
     root: Root = None,
     as_json: AsJson = False,
 ) -> None:
     """Train a head or the last blocks of a network, or a graph network on the vectors of a collection.
 
-    What is trained by a configuration is a backbone: foldwalk index photos/ --backbone OUT/model.onnx. Run
-    again with the same folder, it goes on. What gradnet writes are the features of the collection's own items
-    and what unseen queries need: foldwalk.learn.GradNet.load(OUT/model.safetensors).
+    What is trained by a configuration is a backbone: foldwalk index photos/ --backbone OUT/model.onnx. What
+    gradnet learns are features: those of an index stay with it, for foldwalk search --method gradnet, and
+    foldwalk describe gives those of new pictures. A training that was stopped goes on when the same command
+    is run again.
     """
     from foldwalk.cli.params import parse_params
+    from foldwalk.cli.train_vectors import Asked, train_vectors
     from foldwalk.core import BadInput, MissingExtra
     from foldwalk.learn import trainings
     from foldwalk.learn.training import VectorTraining
@@ -48,13 +61,17 @@ def train(
         if issubclass(training, VectorTraining):
             if source is None or config is not None:
                 raise BadInput(
-                    f"{name} trains on a data set or vectors: foldwalk train {name} SOURCE --out OUT."
+                    f"{name} trains on an index, a data set or vectors: foldwalk train {name} SOURCE."
                 )
             params = parse_params(param or []) | ({} if epochs is None else {"epochs": epochs})
-            train_vectors(training, source, out, params, seed or 0, root, as_json)
+            train_vectors(training, Asked(source, out, params, seed, root, start, force, as_json))
             return
         if config is None or source is not None or param:
             raise BadInput(f"{name} is told by a file what to train on: foldwalk train {name} --config FILE.")
+        if start is not None or force:
+            raise BadInput(f"{name} goes on in its folder; --start and --force are for trainings on vectors.")
+        if out is None:
+            raise BadInput(f"{name} needs --out OUT, the folder for log.csv and the model.")
         _train_model(name, config, out, seed, epochs, root, as_json)
     except ModuleNotFoundError as error:
         raise MissingExtra(error.name or "torch", "learn", "foldwalk train") from None

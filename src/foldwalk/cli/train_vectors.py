@@ -1,74 +1,195 @@
-"""``foldwalk train NAME SOURCE``: features learned on the vectors of a data set or of a file."""
+"""``foldwalk train NAME SOURCE``: features learned on the vectors of an index, a data set or a file."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foldwalk.cli.output import print_json, remark
+from foldwalk.cli.sources import is_index, is_vectors
 
 if TYPE_CHECKING:
     from foldwalk.core.types import Float32Array
     from foldwalk.core.vector_files import VectorFile
     from foldwalk.datasets import Dataset
-    from foldwalk.learn.training import VectorTraining
+    from foldwalk.index import Index
+    from foldwalk.learn import GradNet
+    from foldwalk.learn.training import LearnedVectors, VectorTraining
 
 WATCHED_QUERIES = 500
+CHECKPOINT = "checkpoint.safetensors"
+Watcher = Callable[["Float32Array"], float]
 
 
-def train_vectors(
+@dataclass(frozen=True)
+class Asked:
+    """What was typed."""
+
+    source: str
+    out: Path | None
+    params: dict[str, Any]
+    seed: int | None
+    root: Path | None
+    start: str | None
+    force: bool
+    as_json: bool
+
+
+def train_vectors(training: type[VectorTraining[Any]], asked: Asked) -> None:
+    """Train, say how it goes, and keep what was learned: in the folder, and with the index if it is one."""
+    if is_index(asked.source):
+        _train_index(training, asked)
+        return
+    from foldwalk.cli.models import open_net
+    from foldwalk.core import BadInput
+
+    if asked.out is None:
+        raise BadInput("--out OUT is missing: the folder that the model and the features go to.")
+    training.Parameters.make(training.name, asked.params)
+    checkpoint = _checkpoint_in(asked.out, asked.force)
+    start = None if asked.start is None else open_net(asked.start)
+    given, data = _read(asked.source, asked.root)
+    watch = None if data is None else _watcher(data)
+    _tell(asked, training, *_run(training, asked, given, start, checkpoint, watch))
+
+
+def _train_index(training: type[VectorTraining[Any]], asked: Asked) -> None:
+    """On the items of an index: the model stays with it. What it has learned before is gone on from."""
+    from foldwalk.cli.models import open_net
+    from foldwalk.core import BadInput
+    from foldwalk.index import Index
+    from foldwalk.machine.cache_folder import cache_folder
+
+    training.Parameters.make(training.name, asked.params)
+    with Index.open(asked.source) as index:
+        if asked.params.get("metric", index.metric) != index.metric:
+            raise BadInput(f"{asked.source} is by {index.metric}; leave out the parameter metric.")
+        asked = replace(asked, params={**asked.params, "metric": index.metric})
+        start = _learned_before(training.name, index, asked)
+        if asked.start is not None:
+            start = open_net(asked.start)
+        given = index.contents()
+        if asked.out is not None:
+            checkpoint = _checkpoint_in(asked.out, asked.force)
+        else:
+            checkpoint = cache_folder() / f"{training.name}-{index.store.facts().uid}.safetensors"
+            if asked.force:
+                checkpoint.unlink(missing_ok=True)
+        learned = _run(training, asked, given, start, checkpoint, None)
+        index.attach(learned[0].method)
+    _tell(asked, training, *learned)
+
+
+def _learned_before(name: str, index: Index, asked: Asked) -> GradNet | None:
+    """The model that is attached; refused where there is nothing to add to it."""
+    from foldwalk.core import BadInput
+
+    found = next((model for model in index.models() if model.method == name), None)
+    if found is None or asked.force:
+        return None
+    if not (found.came or found.went):
+        raise BadInput(
+            f"{asked.source} has a {name} model that was trained on all of its {found.items} items; "
+            f"--force trains anew."
+        )
+    remark(
+        f"going on from the model of {found.items} items, since which {found.came} came and {found.went} "
+        f"went; --force trains anew."
+    )
+    return index.model()
+
+
+def _checkpoint_in(out: Path, force: bool) -> Path:
+    """Where an interrupted training in this folder goes on; one that is finished is not replaced unasked."""
+    from foldwalk.core import BadInput
+    from foldwalk.learn.trainings.gradnet import MODEL
+
+    checkpoint = out / CHECKPOINT
+    if out.exists() and not out.is_dir():
+        raise BadInput(f"--out {out} is a file; name a folder.")
+    if force:
+        checkpoint.unlink(missing_ok=True)
+    elif (out / MODEL).exists() and not checkpoint.exists():
+        raise BadInput(
+            f"{out} holds a finished training: choose another folder, go on from it with --start {out}, or "
+            f"train anew in its place with --force."
+        )
+    return checkpoint
+
+
+def _run(
     training: type[VectorTraining[Any]],
-    source: str,
-    out: Path,
-    params: dict[str, Any],
-    seed: int,
-    root: Path | None,
-    as_json: bool,
-) -> None:
-    """Train, say how it goes, and write what was learned into the folder.
-
-    Where the source has keys, metadata or labels, features.npz holds them beside the features.
-    """
+    asked: Asked,
+    given: VectorFile,
+    start: GradNet | None,
+    checkpoint: Path,
+    watch: Watcher | None,
+) -> tuple[LearnedVectors, dict[str, Any]]:
+    """What was learned, and the facts of the training. Parameters that are not given are those of `start`."""
     from foldwalk.cli.params import refuse_large_neighborhoods
     from foldwalk.core.progress import for_terminal, reporting
     from foldwalk.core.vector_files import write_vector_file
     from foldwalk.learn import trainings
 
-    own = training.Parameters.make(training.name, params)
-    given, data = _read(source, root)
+    before = {} if start is None else start.params.model_dump()
+    own = training.Parameters.make(training.name, {**before, **asked.params})
+    seed = asked.seed if asked.seed is not None else 0 if start is None else start.seed
     vectors = given.checked("vectors")
-    refuse_large_neighborhoods(trainings.describe(training.name), params, len(vectors))
+    refuse_large_neighborhoods(trainings.describe(training.name), asked.params, len(vectors))
+    if checkpoint.exists():
+        remark(f"going on from {checkpoint}; --force begins anew.")
     began = time.perf_counter()
-    with reporting(for_terminal()):
-        learned = training(own).run(
-            vectors,
-            out,
-            seed=seed,
-            watch=None if data is None else _watcher(data),
-            tell=lambda row: remark(", ".join(f"{name} {value:.4g}" for name, value in row.items())),
+    try:
+        with reporting(for_terminal()):
+            learned = training(own).run(
+                vectors,
+                asked.out,
+                seed=seed,
+                start=start,
+                checkpoint=checkpoint,
+                watch=watch,
+                tell=lambda row: remark(", ".join(f"{name} {value:.4g}" for name, value in row.items())),
+            )
+    except KeyboardInterrupt:
+        kept = checkpoint.exists()
+        remark(
+            f"stopped; what was learned is kept in {checkpoint}: the same command goes on from there."
+            if kept
+            else "stopped before the first epoch was done; nothing is kept."
         )
+        raise
     seconds = time.perf_counter() - began
-    written = [*training.writes]
-    if any(part is not None for part in (given.keys, given.metadata, given.labels)):
-        write_vector_file(out / "features.npz", replace(given, vectors=learned.features))
-        written.append("features.npz")
+    beside = any(part is not None for part in (given.keys, given.metadata, given.labels))
+    if asked.out is not None and beside:
+        write_vector_file(asked.out / "features.npz", replace(given, vectors=learned.features))
+    written = [] if asked.out is None else [*training.writes, *(["features.npz"] if beside else [])]
+    facts = {"written": written, "parameters": own.model_dump(), "seed": seed, "seconds": seconds}
+    return learned, facts
+
+
+def _tell(
+    asked: Asked, training: type[VectorTraining[Any]], learned: LearnedVectors, facts: dict[str, Any]
+) -> None:
     items, size = learned.features.shape
-    if as_json:
-        facts = {"n": items, **learned.facts, "dimensions": size, "seed": seed}
-        facts |= {"parameters": own.model_dump(), "seconds": round(seconds, 1), "history": learned.history}
-        print_json({"method": training.name, "source": source} | facts)
+    if asked.as_json:
+        said = {"n": items, **learned.facts, "dimensions": size, "seed": facts["seed"]}
+        said |= {"parameters": facts["parameters"], "seconds": round(facts["seconds"], 1)}
+        print_json({"method": training.name, "source": asked.source, **said, "history": learned.history})
         return
     more = "".join(f", {name} {value}" for name, value in learned.facts.items())
-    print(f"{out}: {items} items, {size} features each{more}, {seconds:.1f} s; {', '.join(written)}")
+    done = f"{items} items, {size} features each{more}, {facts['seconds']:.1f} s"
+    if is_index(asked.source):
+        print(f"{asked.source}: {done}; foldwalk search --method {training.name} uses them")
+    if asked.out is not None:
+        print(f"{asked.out}: {done}; {', '.join(facts['written'])}")
 
 
 def _read(source: str, root: Path | None) -> tuple[VectorFile, Dataset | None]:
     """The vectors of a file with what stands beside them, or a data set by its name."""
     from foldwalk import datasets
-    from foldwalk.cli.sources import is_vectors
     from foldwalk.core.vector_files import VectorFile, read_vector_file
     from foldwalk.measure.trial import open_trial
 
@@ -80,7 +201,7 @@ def _read(source: str, root: Path | None) -> tuple[VectorFile, Dataset | None]:
     return VectorFile(gallery, labels=labels), data
 
 
-def _watcher(data: Dataset) -> Callable[[Float32Array], float] | None:
+def _watcher(data: Dataset) -> Watcher | None:
     """mAP of learned features for at most 500 queries drawn from the gallery; None where it has no classes.
 
     It is shown and written down. Nothing is chosen by it.

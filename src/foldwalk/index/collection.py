@@ -17,16 +17,20 @@ import numpy.typing as npt
 from foldwalk import stores
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import Float32Array
+from foldwalk.core.vector_files import VectorFile
 from foldwalk.index import exchange, info, pictures, vectors, verify
 from foldwalk.index.asking import explain, search
-from foldwalk.index.types import AddReport, Explanation, Info, Results, Verification
+from foldwalk.index.learned import learned, learned_features, trained_net
+from foldwalk.index.models import KeptModels
+from foldwalk.index.types import AddReport, Explanation, Info, ModelState, Results, Verification
 from foldwalk.index.view import View
-from foldwalk.stores import Item, Store
+from foldwalk.stores import CannotWrite, Item, Store
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
     from foldwalk.rerank import Reranker
+    from foldwalk.rerank.learned.gradnet import GradNet, GradNetMethod
 
 PathLike = str | os.PathLike[str]
 Metadata = Mapping[str, Mapping[str, Any]]
@@ -118,6 +122,10 @@ class Index:
         rows = self._view.all_vectors().view()
         rows.flags.writeable = False
         return rows
+
+    def contents(self) -> VectorFile:
+        """Vectors, keys and metadata (JSON) of all items, as `export` writes them; to be read only."""
+        return exchange.contents(self._view)
 
     def vector(self, key: str) -> Float32Array:
         """A copy of the vector of one item, as the metric sees it."""
@@ -211,6 +219,36 @@ class Index:
     def fitted(self, method: str, parameters: Mapping[str, Any] | None = None) -> Reranker:
         """A method that has seen this version of the collection; kept in memory and with the store."""
         return self._view.fitted(method, parameters or {})
+
+    def is_fitted(self, method: str, parameters: Mapping[str, Any] | None = None) -> bool:
+        """Whether a search by this method need not train first; what is fitted without training always is."""
+        return self._latest().is_fitted(method, parameters or {})
+
+    # Learned features -------------------------------------------------------------------------------------
+
+    def attach(self, trained: GradNetMethod) -> None:
+        """Keep a method that was trained on `vectors()` with the index, in place of the one before.
+
+        Searches by its name use it from now on. Items that come later get their features from it.
+        """
+        if KeptModels(self.store).save(trained, self._view.numbers) is None:
+            raise CannotWrite(f"{self.store.place} has no room or no right to keep what was trained.")
+
+    def models(self) -> tuple[ModelState, ...]:
+        """The methods that were trained on the collection, and how many items came and went since."""
+        return self._latest().models()
+
+    def model(self) -> GradNet:
+        """The network that was trained on the collection, as training left it."""
+        return trained_net(self._latest())
+
+    def features(self) -> Float32Array:
+        """(n, D): the learned features of all items in the order of `keys`, by the model attached."""
+        return learned_features(self._latest())
+
+    def transform(self, array: npt.ArrayLike) -> Float32Array:
+        """(q, D): the learned features of vectors that need not be in the index, by the model attached."""
+        return learned(self._latest()).transform(array)
 
     def neighbors(self) -> Neighbors:
         """The nearest others of every item, in the order of `keys`."""

@@ -28,13 +28,18 @@ from foldwalk.stores import Store
 def export_file(view: View, path: Path, neighbors: bool) -> Path:
     """Write all items, whole or not at all."""
     check_target(path, (".npz", ".parquet"))
-    if len(view) == 0:
-        raise BadInput(f"{view.store.place} is empty; there is nothing to export.")
-    file = VectorFile(view.all_vectors(), view.keys, view.metadata_texts)
+    file = contents(view)
     if neighbors:
         known = view.graph().neighbors(view.facts.metric)
         file = replace(file, neighbor_ids=known.ids, neighbor_similarities=known.similarities)
     return write_vector_file(path, file)
+
+
+def contents(view: View) -> VectorFile:
+    """All items, as a file would hold them."""
+    if len(view) == 0:
+        raise BadInput(f"{view.store.place} is empty; add something first.")
+    return VectorFile(view.all_vectors(), list(view.keys), list(view.metadata_texts))
 
 
 def import_file(store: Store, path: Path) -> AddReport:

@@ -25,6 +25,7 @@ def info(view: View) -> Info:
         rebuild_advised=advised,
         reason=reason,
         methods_fitted=view.methods_fitted(),
+        models=view.models(),
     )
 
 

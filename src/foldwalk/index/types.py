@@ -97,6 +97,16 @@ class AddReport(AsDict):
 
 
 @dataclass(frozen=True)
+class ModelState(AsDict):
+    """A model that was trained on the collection when it had `items`; `came` and `went` count those since."""
+
+    method: str
+    items: int
+    came: int
+    went: int
+
+
+@dataclass(frozen=True)
 class Info(AsDict):
     """`drift`: the share of the graph's rows that changed since it was last built from scratch."""
 
@@ -111,6 +121,7 @@ class Info(AsDict):
     rebuild_advised: bool
     reason: str
     methods_fitted: tuple[str, ...]
+    models: tuple[ModelState, ...] = ()
 
 
 @dataclass(frozen=True)

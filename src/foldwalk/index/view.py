@@ -20,6 +20,8 @@ from foldwalk.index.graph.chain import both_ways
 from foldwalk.index.graph.kept import KeptGraph
 from foldwalk.index.graph.knn import KnnGraph
 from foldwalk.index.graph.recall import sampled_recall
+from foldwalk.index.models import KeptModels
+from foldwalk.index.types import ModelState
 from foldwalk.neighbors.scale import in_scale
 from foldwalk.rerank.base import Reranker
 from foldwalk.stores import Store
@@ -150,3 +152,11 @@ class View:
 
     def fitted(self, method: str, parameters: Mapping[str, Any]) -> Reranker:
         return self._fitted.get(method, parameters, self)
+
+    def is_fitted(self, method: str, parameters: Mapping[str, Any]) -> bool:
+        """Whether `fitted` need not train."""
+        return self._fitted.has(method, parameters, self)
+
+    def models(self) -> tuple[ModelState, ...]:
+        """What was trained on the collection, and how it has changed since."""
+        return KeptModels(self.store).states(self.numbers)

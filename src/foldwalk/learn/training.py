@@ -62,11 +62,15 @@ class ModelTraining(Training[Own]):
 
 @dataclass(frozen=True, eq=False)
 class LearnedVectors:
-    """Features of a collection's own items, the figures of each epoch, and what else is worth telling."""
+    """Features of a collection's own items, the figures of each epoch, and what else is worth telling.
+
+    `method` is the re-ranker that was trained, to be attached to an index.
+    """
 
     features: Float32Array
     history: list[Row]
     facts: dict[str, Any]
+    method: Any
 
 
 class VectorTraining(Training[Own]):
@@ -78,15 +82,19 @@ class VectorTraining(Training[Own]):
     def run(
         self,
         vectors: Vectors,
-        folder: Path,
+        folder: Path | None,
         *,
         seed: int = 0,
+        start: Any = None,
+        checkpoint: Path | None = None,
         watch: Callable[[Float32Array], float] | None = None,
         tell: Callable[[Row], None] | None = None,
     ) -> LearnedVectors:
-        """Train and write what was learned to `folder`.
+        """Train, and write what was learned to `folder`, if there is one.
 
-        `watch` measures features while they are learned: it is written down, nothing is chosen by it. `tell`
-        is called with the figures every now and then.
+        `start` is a model of the same kind to go on from. A training that breaks off leaves `checkpoint`, a
+        file, and goes on from it the next time; when it is done, the file goes. `watch` measures features
+        while they are learned: it is written down, nothing is chosen by it. `tell` is called with the figures
+        every now and then.
         """
         raise NotImplementedError

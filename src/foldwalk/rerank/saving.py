@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 
 from foldwalk.core.errors import BadInput, MissingData
 from foldwalk.core.neighbors import Neighbors
+from foldwalk.core.types import AnyArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.core.whole_files import written_whole
 from foldwalk.rerank.base import Reranker
@@ -27,21 +29,7 @@ def save(method: Reranker, path: str | os.PathLike[str]) -> Path:
         raise BadInput(f"{target}: a fitted method is saved as .npz.")
     if not target.parent.is_dir():
         raise MissingData(f"{target.parent} is not a folder; create it first.")
-    header = {
-        "format": FORMAT,
-        "method": method.name,
-        "parameters": method.params.model_dump(),
-        "seed": method.seed,
-        "scale": method.vectors.scale,
-    }
-    arrays: dict[str, Any] = {"header": np.array(json.dumps(header)), "vectors": method.vectors.values}
-    known = method.known_neighbors
-    if known is not None:
-        arrays["neighbor_ids"], arrays["neighbor_similarities"] = known.ids, known.similarities
-        if known.least is not None:
-            arrays["neighbor_least"] = known.least
-        arrays["neighbor_origin"] = np.array(json.dumps({"recall": known.recall, "how": known.how}))
-    arrays |= {f"state_{name}": array for name, array in method.state().items()}
+    arrays: dict[str, Any] = as_arrays(method)
     with written_whole(target) as file:
         np.savez(file, **arrays)
     return target
@@ -54,25 +42,51 @@ def load(path: str | os.PathLike[str]) -> Reranker:
         raise MissingData(f"{source} does not exist.")
     try:
         with np.load(source, allow_pickle=False) as file:
-            header = json.loads(str(file["header"]))
             arrays = {name: file[name] for name in file.files}
-        if header.get("format") != FORMAT:
-            raise BadInput(f"{source} was written by another version of foldwalk; fit and save it again.")
-        method = create(header["method"], seed=header["seed"], **header["parameters"])
-        scale = float(header.get("scale", 1.0))  # a file of an earlier version has none: vectors as given
-        vectors = Vectors(Vectors.check(arrays["vectors"], str(source)).values, scale)
-        neighbors = None
-        if "neighbor_ids" in arrays:
-            origin = json.loads(str(arrays["neighbor_origin"]))
-            ids, similarities = arrays["neighbor_ids"], arrays["neighbor_similarities"]
-            checked = Neighbors.check(ids, similarities, len(vectors), method.params.metric)
-            neighbors = replace(
-                checked, recall=origin["recall"], how=origin["how"], least=arrays.get("neighbor_least")
-            )
-        state = {name.removeprefix("state_"): a for name, a in arrays.items() if name.startswith("state_")}
-        method.adopt(vectors, neighbors=neighbors, state=state)
+        return from_arrays(arrays, str(source))
     except (BadInput, MissingData):
         raise
     except Exception as error:  # broken bytes lead the readers to errors of any kind
         raise BadInput(f"{source} is not a method saved by foldwalk: {error}.") from None
-    return method
+
+
+def as_arrays(method: Reranker) -> dict[str, AnyArray]:
+    """A fitted method as named arrays, which a file or a store can keep."""
+    header = {
+        "format": FORMAT,
+        "method": method.name,
+        "parameters": method.params.model_dump(),
+        "seed": method.seed,
+        "scale": method.vectors.scale,
+    }
+    arrays: dict[str, AnyArray] = {
+        "header": np.array(json.dumps(header)),
+        "vectors": method.vectors.values,
+    }
+    known = method.known_neighbors
+    if known is not None:
+        arrays["neighbor_ids"], arrays["neighbor_similarities"] = known.ids, known.similarities
+        if known.least is not None:
+            arrays["neighbor_least"] = known.least
+        arrays["neighbor_origin"] = np.array(json.dumps({"recall": known.recall, "how": known.how}))
+    return arrays | {f"state_{name}": array for name, array in method.state().items()}
+
+
+def from_arrays(arrays: Mapping[str, AnyArray], place: str) -> Reranker:
+    """The method that `as_arrays` was given; `place` is what errors call it."""
+    header = json.loads(str(arrays["header"]))
+    if header.get("format") != FORMAT:
+        raise BadInput(f"{place} was written by another version of foldwalk; fit and save it again.")
+    method = create(header["method"], seed=header["seed"], **header["parameters"])
+    scale = float(header.get("scale", 1.0))  # a file of an earlier version has none: vectors as given
+    vectors = Vectors(Vectors.check(arrays["vectors"], place).values, scale)
+    neighbors = None
+    if "neighbor_ids" in arrays:
+        origin = json.loads(str(arrays["neighbor_origin"]))
+        ids, similarities = arrays["neighbor_ids"], arrays["neighbor_similarities"]
+        checked = Neighbors.check(ids, similarities, len(vectors), method.params.metric)
+        neighbors = replace(
+            checked, recall=origin["recall"], how=origin["how"], least=arrays.get("neighbor_least")
+        )
+    state = {name.removeprefix("state_"): a for name, a in arrays.items() if name.startswith("state_")}
+    return method.adopt(vectors, neighbors=neighbors, state=state)

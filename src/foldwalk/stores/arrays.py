@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -43,9 +43,11 @@ def put_arrays(store: Store, kind: str, version: int, arrays: Mapping[str, AnyAr
     return store.put_rows(kind, version, _Encoded(arrays))
 
 
-def get_arrays(store: Store, kind: str, version: int) -> dict[str, AnyArray] | None:
-    """The arrays of a group; None if it is absent or damaged."""
-    rows = store.get_rows(kind, version)
+def get_arrays(
+    store: Store, kind: str, version: int, names: Sequence[str] | None = None
+) -> dict[str, AnyArray] | None:
+    """The arrays of a group, or those of the names that it has; None if it is absent or damaged."""
+    rows = store.get_rows(kind, version, names)
     if rows is None:
         return None
     try:

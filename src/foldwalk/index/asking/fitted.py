@@ -2,6 +2,9 @@
 
 What is kept is what fitting computed and no vectors or neighbours, which the index has already. Its kind
 carries a checksum of the parameters and of the program's version, its version is that of the vectors.
+
+A method that learns features is trained once: the model stays with the index when the vectors change (see
+`models`). Where parameters are asked for that the model was not trained with, they are fitted as any method.
 """
 
 from __future__ import annotations
@@ -14,14 +17,19 @@ from contextlib import suppress
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from foldwalk import __version__, rerank
 from foldwalk.core.errors import BadInput, TooFewNeighbors
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import AnyArray
 from foldwalk.core.vectors import Vectors
+from foldwalk.index.models import KeptModels
 from foldwalk.rerank.base import Reranker
+from foldwalk.rerank.learned.gradnet import GradNetMethod
 from foldwalk.stores import Facts, Store
 from foldwalk.stores.arrays import get_arrays, put_arrays
+from foldwalk.stores.types import Group
 
 if TYPE_CHECKING:
     from foldwalk.index.view import View
@@ -29,7 +37,8 @@ if TYPE_CHECKING:
 IN_MEMORY = 4
 KEPT = 8
 KIND = "fitted"
-SAVED_FROM = 2_000  # items: below, fitting is quicker than reading
+MODEL = f"{KIND}/{GradNetMethod.name}-model-"
+SAVED_FROM = 2_000  # items: below, fitting is quicker than reading, unless it trains a network
 
 
 class FittedMethods:
@@ -37,6 +46,7 @@ class FittedMethods:
 
     def __init__(self, store: Store, facts: Facts) -> None:
         self.store, self.facts = store, facts
+        self.models = KeptModels(store)
         self._methods: OrderedDict[str, Reranker] = OrderedDict()
         self._lock, self._fitting = threading.Lock(), threading.Lock()
 
@@ -44,15 +54,24 @@ class FittedMethods:
         if len(view) == 0:
             raise BadInput(f"{self.store.place} is empty; add something before searching.")
         unfitted = self._create(method, parameters)
-        name = self._kind(unfitted, view.scale)
-        known = self._remembered(name)
+        known = self._remembered(self._name(unfitted, parameters, view.scale))
         if known is None:
             with self._fitting:  # one at a time: a second thread that wants the same waits and finds it
+                name = self._name(unfitted, parameters, view.scale)
                 known = self._remembered(name)
                 if known is None:
-                    known = self._fit(unfitted, name, view)
-                    self._remember(name, known)
+                    known = self._from_model(name, view) or self._fit(unfitted, name, view)
+                    self._remember(self._name(unfitted, parameters, view.scale), known)
         return known
+
+    def has(self, method: str, parameters: Mapping[str, Any], view: View) -> bool:
+        """Whether `get` need not train."""
+        unfitted = self._create(method, parameters)
+        if not unfitted.needs_training:
+            return True
+        name = self._name(unfitted, parameters, view.scale)
+        kept = Group(name, self.facts.vectors_version) in self.store.groups(KIND)
+        return kept or name.startswith(MODEL) or self._remembered(name) is not None
 
     def names(self) -> tuple[str, ...]:
         """What is fitted for this version, in memory or kept with the store."""
@@ -67,6 +86,15 @@ class FittedMethods:
         if metric != self.facts.metric:
             raise BadInput(f"{method}: the index is by {self.facts.metric}; leave out the parameter metric.")
         return rerank.create(method, **{**parameters, "metric": metric})
+
+    def _name(self, method: Reranker, given: Mapping[str, Any], scale: float) -> str:
+        """Under which it is kept: by the model that was trained with what was given, else by parameters."""
+        if isinstance(method, GradNetMethod):
+            trained = self.models.trained_with(method.name)
+            wanted = {**method.params.model_dump(), "seed": method.seed}
+            if trained is not None and all(trained.get(name) == wanted[name] for name in given):
+                return f"{MODEL}{self.models.version(method.name)}"
+        return self._kind(method, scale)
 
     def _kind(self, method: Reranker, scale: float) -> str:
         """What was fitted in another scale of the vectors has another name."""
@@ -88,17 +116,30 @@ class FittedMethods:
 
     def _fit(self, method: Reranker, name: str, view: View) -> Reranker:
         neighbors = view.graph().neighbors(self.facts.metric)
-        kept, version = len(view) >= SAVED_FROM, self.facts.vectors_version
+        kept, version = len(view) >= SAVED_FROM or method.needs_training, self.facts.vectors_version
         saved = get_arrays(self.store, name, version) if kept else None
         if saved is not None:
             with suppress(Exception):  # whole, but not what it should be: fit again
                 return _adopt(method, view.prepared, neighbors, saved)
         fitted = _adopt(method, view.prepared, neighbors, None)
+        # The first is what later items go by; one that could not be used is replaced.
+        first = name.startswith(MODEL) or self.models.trained_with(fitted.name) is None
+        if isinstance(fitted, GradNetMethod) and first:
+            kept = self.models.save(fitted, view.numbers) is None
         if kept:
             state = fitted.state()
             if state and put_arrays(self.store, name, version, state):
                 self._forget_oldest()
         return fitted
+
+    def _from_model(self, name: str, view: View) -> Reranker | None:
+        """The model that the name stands for, brought to the items of this version; it is not trained."""
+        model = self.models.load(GradNetMethod.name) if name.startswith(MODEL) else None
+        if model is None or model.method.vectors.dim != self.facts.dim:
+            return None
+        if np.array_equal(model.numbers, view.numbers):
+            return model.method
+        return self._fit(model.on(view.numbers), name, view)
 
     def _forget_oldest(self) -> None:
         """What belongs to other versions goes, and the oldest of this one where there are many."""

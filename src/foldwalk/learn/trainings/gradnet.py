@@ -16,10 +16,12 @@ from foldwalk.core.vectors import Vectors
 from foldwalk.learn.training import LearnedVectors, Row, VectorTraining
 from foldwalk.learn.trainings import register
 from foldwalk.rerank.learned.gradnet import GradNet, GradNetMethod, GradNetParams
+from foldwalk.rerank.learned.gradnet.grown import as_method
 
 if TYPE_CHECKING:
     from foldwalk.rerank.learned.gradnet.train import Epoch
 
+MODEL = "model.safetensors"
 LINES = 20  # that are told of a training, however long it is
 
 
@@ -29,22 +31,25 @@ class GradNetTraining(VectorTraining[GradNetParams]):
     summary = "features learned on the graph of mutual neighbours of a collection; no labels"
     paper = GradNetMethod.paper
     needs_labels = False
-    writes = ("model.safetensors", "features.npy", "log.csv")
+    writes = (MODEL, "features.npy", "log.csv")
     Parameters = GradNetParams
 
     def run(
         self,
         vectors: Vectors,
-        folder: Path,
+        folder: Path | None,
         *,
         seed: int = 0,
+        start: GradNet | None = None,
+        checkpoint: Path | None = None,
         watch: Callable[[Float32Array], float] | None = None,
         tell: Callable[[Row], None] | None = None,
     ) -> LearnedVectors:
         from foldwalk.learn.trainer.logs import Log
 
         net = GradNet(seed=seed, **self.own.model_dump())
-        folder.mkdir(parents=True, exist_ok=True)
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
         last = net.params.epochs * net.params.rounds
         every = max(1, last // LINES)
 
@@ -56,10 +61,23 @@ class GradNetTraining(VectorTraining[GradNetParams]):
                     row["mAP"] = watch(epoch.features())
                 if tell is not None:
                     tell(row)
+            log.rows = [before for before in log.rows if before["epoch"] < epoch.number]
             log.write(row)
 
-        with Log(folder, []) as log:
-            net.fit(vectors.values, listener=listen)
-        net.save(folder / "model.safetensors")
-        write_vector_file(folder / "features.npy", VectorFile(net.features))
-        return LearnedVectors(net.features, log.rows, {"k": net.k})
+        with Log(folder, _rows_before(folder, checkpoint)) as log:
+            net.fit(vectors.values, start=start, checkpoint=checkpoint, listener=listen)
+        if folder is not None:
+            write_vector_file(folder / "features.npy", VectorFile(net.features))
+            net.save(folder / MODEL)
+        if checkpoint is not None:
+            checkpoint.unlink(missing_ok=True)
+        return LearnedVectors(net.features, log.rows, {"k": net.k}, as_method(net))
+
+
+def _rows_before(folder: Path | None, checkpoint: Path | None) -> list[Row]:
+    """The log of a training that goes on."""
+    from foldwalk.learn.trainer.logs import read_log
+
+    if folder is None or checkpoint is None or not checkpoint.is_file():
+        return []
+    return read_log(folder / "log.csv") if (folder / "log.csv").is_file() else []

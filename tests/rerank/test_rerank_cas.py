@@ -157,12 +157,12 @@ class TestDiffusion:
             assert np.allclose(np.sort(kept)[-cap:], np.sort(row)[-cap:], atol=1e-7)
             assert (kept > 0).sum() <= cap
 
-    def test_one_sided_steps(self):
+    def test_smoothed_steps(self):
         graph = random_graph()
         dense, similarity = normalise(graph).matrix.toarray(), graph.matrix.toarray()
         for _ in range(10):
             similarity = ALPHA * dense @ similarity @ dense + (1 - ALPHA) * np.eye(40)
-        ours = diffuse(graph, ALPHA, "ten_steps", "one_sided", 1000).toarray()
+        ours = diffuse(graph, ALPHA, "ten_steps", "smoothed", 1000).toarray()
         assert np.allclose(ours, similarity, atol=1e-6)
 
     def test_dense_solvers_are_refused_on_many_items(self):
@@ -235,7 +235,9 @@ class TestDistance:
         else:
             other = 1 - mine[:, :150] / mine[:, :150].max(axis=1, keepdims=True)
         total = 0.7 * other + 0.3 * dense_cas.relative_distances(EVERYONE)[150:, :150]
-        ours = rerank.create("cas", distance=distance, cap=1000).rerank(QUERIES, GALLERY, top=150)
+        ours = rerank.create("cas", distance=distance, geodesic=False, cap=1000).rerank(
+            QUERIES, GALLERY, top=150
+        )
         for q in range(10):
             expected = total[q][ours.ids[q]]
             shown = 1 / (1 + expected) if distance == "euclidean" else 1 - expected
@@ -247,7 +249,7 @@ class TestModes:
         "parameters",
         [
             {"similarity": "original"},
-            {"similarity": "one_sided"},
+            {"similarity": "smoothed"},
             {"clusters": "neighbors"},
             {"smoothing": "none"},
             {"smoothing": "average"},

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 from scipy import sparse
 
 from foldwalk.core.neighbors import Neighbors
-from foldwalk.core.types import Float32Array, IntArray
+from foldwalk.core.types import Float32Array, IntArray, Scalar
 from foldwalk.core.vectors import Vectors
 from foldwalk.machine.products import product
 from foldwalk.neighbors.exact import exact_search
@@ -22,6 +23,14 @@ def distance_from_similarity(similarity: Float32Array, metric: str) -> Float32Ar
     if metric == "cosine":
         return np.maximum(2 - 2 * similarity, np.float32(0))
     return np.asarray((1 / np.maximum(similarity, np.float32(1e-30)) - 1) ** 2, dtype=np.float32)
+
+
+@njit()
+def squared_distance(similarity: Scalar, cosine: Scalar) -> Scalar:
+    """`distance_from_similarity` of one pair, for kernels."""
+    if cosine:
+        return max(np.float32(2) - np.float32(2) * similarity, np.float32(0))
+    return (np.float32(1) / similarity - np.float32(1)) ** 2
 
 
 def row_maximum(sample: Vectors, queries: Vectors, found: Neighbors) -> Float32Array:

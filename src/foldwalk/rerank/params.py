@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from types import NoneType, UnionType
-from typing import Any, Literal, Self, Union, get_args, get_origin
+from typing import Any, ClassVar, Literal, Self, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -13,10 +13,20 @@ from foldwalk.core.errors import BadParameter
 from foldwalk.core.estimator import check_names
 
 
+@dataclass(frozen=True)
+class Preset:
+    """Parameters that belong together, and where they come from."""
+
+    text: str
+    values: dict[str, Any]
+
+
 class Params(BaseModel):
     """Base of every method's parameter class."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    presets: ClassVar[dict[str, Preset]] = {}
 
     metric: Literal["cosine", "euclidean"] = Field(
         "cosine", description="cosine scales every vector to length one; euclidean takes vectors as they are"
@@ -24,6 +34,19 @@ class Params(BaseModel):
     search: Literal["auto", "exact", "approximate"] = Field(
         "auto", description="how queries find their nearest items; auto: exactly while that is affordable"
     )
+
+    @classmethod
+    def with_preset(cls, method: str, values: dict[str, Any]) -> dict[str, Any]:
+        """The values, with those of the preset that they name where they say nothing themselves."""
+        if "preset" not in values or not cls.presets:
+            return values
+        name = values["preset"]
+        if not isinstance(name, str) or name not in cls.presets:
+            raise BadParameter(
+                f"{method}: preset is {name!r}, but it must be one of {', '.join(cls.presets)}."
+            )
+        own = {parameter: value for parameter, value in values.items() if parameter != "preset"}
+        return cls.presets[name].values | own
 
     @classmethod
     def make(cls, method: str, values: dict[str, Any]) -> Self:

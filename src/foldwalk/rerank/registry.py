@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from foldwalk.core.registry import Registry
 from foldwalk.rerank.base import Reranker
-from foldwalk.rerank.params import Parameter, parameters_of
+from foldwalk.rerank.params import Parameter, Preset, parameters_of
 
 FAMILIES = ("expansion", "context", "diffusion", "learned", "automatic")
 
@@ -24,6 +24,7 @@ class MethodCard:
     summary: str
     paper: str
     parameters: tuple[Parameter, ...]
+    presets: dict[str, Preset]
     needs_training: bool
     joins_graph: bool
     answers_from_rows: bool
@@ -63,6 +64,7 @@ def describe(name: str) -> MethodCard:
         method.summary,
         method.paper,
         parameters_of(method.Parameters),
+        method.Parameters.presets,
         method.needs_training,
         method.joins_graph,
         method.answers_from_rows,
@@ -70,5 +72,8 @@ def describe(name: str) -> MethodCard:
 
 
 def create(name: str, *, seed: int = 0, **parameters: Any) -> Reranker:
-    """A method with these parameters; raises ValueError naming the parameter that is out of range."""
+    """A method with these parameters; raises ValueError naming the parameter that is out of range.
+
+    `preset=` names parameters that belong together, as `describe` lists them; those given beside it win.
+    """
     return method_class(name)(seed=seed, **parameters)

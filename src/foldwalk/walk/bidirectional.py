@@ -1,8 +1,9 @@
-"""Diffusion from both sides: F <- alpha / 2 (F S + S F) + (1 - alpha) I, rows cut to their largest entries.
+"""Diffusion from both sides: F <- alpha / 2 (F S + S F) + (1 - alpha) E, rows cut to their largest entries.
 
-For a symmetric S >= 0. Row i of F S is a sum of rows of S, row i of S F a sum of rows of F: nothing but
-sparse rows is touched, and a step costs n x cap x (edges of an item). The exact F is symmetric and stays so;
-the cut is taken per row, so that the result is symmetric only up to what was cut off.
+For symmetric S and E >= 0; E is the identity if nothing else is given. Row i of F S is a sum of rows of S,
+row i of S F a sum of rows of F: nothing but sparse rows is touched, and a step costs n x cap x (edges of an
+item). The exact F is symmetric and stays so; the cut is taken per row, so that the result is symmetric only
+up to what was cut off.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ SMALLEST = np.float32(1e-38)
 def _step(
     edges: Parts,
     half: Scalar,
+    target: Parts,
     restart: Scalar,
     ids: Int32Array,
     values: Float32Array,
@@ -34,6 +36,7 @@ def _step(
     new_sizes: AnyArray,
 ) -> None:
     indptr, indices, data = edges
+    e_indptr, e_indices, e_data = target
     n, cap = ids.shape
     for chunk in prange(CHUNKS):
         first, last = chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS
@@ -43,9 +46,8 @@ def _step(
         touched = np.empty(n + 1, np.int32)
         work = np.empty(n, np.float32)
         for row in range(first, last):
-            scratch[row] = restart
-            touched[0] = row
-            count = 1
+            begin, end = e_indptr[row], e_indptr[row + 1]
+            count = scatter(e_indices, e_data, begin, end, restart, scratch, touched, 0, SMALLEST)
             for e in range(sizes[row]):
                 weight, begin, end = half * values[row, e], indptr[ids[row, e]], indptr[ids[row, e] + 1]
                 count = scatter(indices, data, begin, end, weight, scratch, touched, count, SMALLEST)
@@ -60,18 +62,27 @@ def _step(
 
 
 def two_sided_steps(
-    transitions: sparse.csr_array, start: sparse.csr_array, alpha: float, steps: int, cap: int = 128
+    transitions: sparse.csr_array,
+    start: sparse.csr_array,
+    alpha: float,
+    steps: int,
+    cap: int = 128,
+    target: sparse.csr_array | None = None,
 ) -> sparse.csr_array:
-    """F after `steps` steps from F = `start`, each row cut to its `cap` largest entries at every step."""
+    """F after `steps` steps from F = `start`, each row cut to its `cap` largest entries at every step.
+
+    `target` is E.
+    """
     n = transitions.shape[0]
     cap = min(cap, n)
     before, after = room(n, cap), room(n, cap)
     _unpack(*parts(top_of_sparse_rows(start, cap)), *before)
     edges = parts(transitions)
+    towards = parts(sparse.eye_array(n, format="csr", dtype=np.float32) if target is None else target)
     half, restart = np.float32(alpha / 2), np.float32(1 - alpha)
     with task("bidirectional diffusion", steps) as advance:
         for _ in range(steps):
-            _step(edges, half, restart, *before, *after)
+            _step(edges, half, towards, restart, *before, *after)
             before, after = after, before
             advance(1)
     del after

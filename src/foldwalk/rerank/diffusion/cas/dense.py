@@ -1,6 +1,13 @@
-"""The fixed point of the diffusion of CAS on n x n arrays (eq. 5 to 12): for the ablation, or another E."""
+"""The fixed point of the diffusion of CAS on n x n arrays (eq. 5 to 12), and E, towards which it is pulled.
+
+The paper asks of E that it is positive and semi-definite. What is checked is what the method needs: that E is
+symmetric, or F is not, and that no entry is negative, or the rows of F are no distributions. The solution of
+eq. 11 is there for every E, so that its eigenvalues are not looked at.
+"""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -10,9 +17,36 @@ from foldwalk.core.errors import BadInput
 from foldwalk.core.types import Float64Array
 from foldwalk.rerank.base import DENSE_UP_TO
 
+SYMMETRIC_WITHIN = 1e-5  # of the largest entry: what rounding to float32 may leave
 
-def fixed_point(transitions: sparse.csr_array, alpha: float, solver: str) -> sparse.csr_array:
-    """F for E = I by "iterate", "cg" or "lyapunov"."""
+
+def check_target(target: Any, n: int) -> sparse.csr_array:
+    """E as the user gave it, n x n, or one sentence that says what is wrong."""
+    if n > DENSE_UP_TO:
+        raise BadInput(f"cas: target is n x n and refused above {DENSE_UP_TO} items, but there are {n}.")
+    try:
+        given = target if sparse.issparse(target) else np.asarray(target, dtype=np.float32)
+        matrix = sparse.csr_array(given, dtype=np.float32)
+    except (TypeError, ValueError):
+        raise BadInput("cas: target must be an array of numbers or a sparse matrix.") from None
+    if matrix.shape != (n, n):
+        raise BadInput(f"cas: target must be {n} x {n}, one row an item, but its shape is {given.shape}.")
+    matrix.sum_duplicates()
+    if not np.isfinite(matrix.data).all():
+        raise BadInput("cas: target holds numbers that are not finite; mend or leave out these entries.")
+    if (matrix.data < 0).any():
+        raise BadInput("cas: target holds negative numbers, but similarities are at least 0: clip them.")
+    largest = matrix.data.max(initial=0)
+    if abs(matrix - matrix.T).max() > SYMMETRIC_WITHIN * largest:
+        raise BadInput("cas: target must be symmetric, as similarities are: take (E + E.T) / 2.")
+    matrix.eliminate_zeros()
+    return matrix
+
+
+def fixed_point(
+    transitions: sparse.csr_array, alpha: float, solver: str, target: sparse.csr_array | None = None
+) -> sparse.csr_array:
+    """F by "iterate", "cg" or "lyapunov"; E is the identity if nothing else is given."""
     n = transitions.shape[0]
     if n > DENSE_UP_TO:
         raise BadInput(
@@ -20,8 +54,10 @@ def fixed_point(transitions: sparse.csr_array, alpha: float, solver: str) -> spa
             f"use ten_steps or resolvent."
         )
     dense = transitions.toarray().astype(np.float64)
+    towards = np.eye(n) if target is None else target.toarray().astype(np.float64)
     solvers = {"iterate": iterate, "cg": conjugate_gradients, "lyapunov": lyapunov}
-    return sparse.csr_array(solvers[solver](dense, np.eye(n), alpha).astype(np.float32))
+    # What rounding leaves below zero is zero.
+    return sparse.csr_array(np.maximum(solvers[solver](dense, towards, alpha), 0).astype(np.float32))
 
 
 def iterate(
@@ -33,7 +69,7 @@ def iterate(
         after = alpha / 2 * (similarity @ transitions.T + transitions @ similarity) + (1 - alpha) * target
         change = np.abs(after - similarity).max()
         similarity = after
-        if change < tolerance:
+        if change <= tolerance * np.abs(target).max():
             break
     return similarity
 
@@ -50,8 +86,9 @@ def conjugate_gradients(
     f = np.zeros((n, n))
     r = 2 * (1 - alpha) * target - apply(f)
     p, squared = r.copy(), float((r * r).sum())
+    enough = tolerance * squared**0.5
     for _ in range(10 * n):
-        if squared**0.5 < tolerance:
+        if squared**0.5 <= enough:
             break
         q = apply(p)
         step = squared / float((p * q).sum())

@@ -1,31 +1,101 @@
-"""Distances along the neighbour graph: shortest paths whose steps are the divergences of neighbours.
+"""Distances along the neighbour graph: shortest paths whose steps are the distances of neighbours' rows.
 
 The Jensen-Shannon divergence does not obey the triangle inequality, so a chain of small steps may be shorter
-than the direct one: that is what this last step of the authors' program gains by.
+than the direct one: that is what this last step of the authors' program gains by. Their program has this
+divergence and the plain distance alone; the other distances of rows (table 6) and the fusion with F are taken
+along the graph in the same way.
 """
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 from numba import njit, prange
 from scipy import sparse
 
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray, Scalar
+from foldwalk.core.vectors import Vectors
 from foldwalk.graph import as_rows
 from foldwalk.neighbors.similarity import pair_similarity
-from foldwalk.walk.csr import parts
-from foldwalk.walk.divergence import divergences_within
+from foldwalk.rerank.diffusion.cas.compare import distances_at, with_query_column
+from foldwalk.rerank.diffusion.cas.parameters import CASParams
+from foldwalk.rerank.fusion import squared_distance
+from foldwalk.rerank.order import Reached
+from foldwalk.walk.csr import Parts, parts
+from foldwalk.walk.divergence import SMALLEST, divergences_to, divergences_within
 from foldwalk.walk.overlap import ENTROPY
 from foldwalk.walk.paths import next_item, shorten
+from foldwalk.walk.rows import pack
+from foldwalk.walk.scratch import blank
 from foldwalk.walk.select import offer, sort_heap
 
+FARTHER = np.float32(2)
 
-def step_lengths(neighbors: Neighbors, rows: sparse.csr_array) -> sparse.csr_array:
-    """The graph of steps: each item and its neighbours, both ways, with the divergence of their rows."""
+
+class Paths:
+    """Eq. 18 with the shortest path in place of d'. Rows are kept by places, answers are items."""
+
+    def __init__(self, nearest: Neighbors, rows: sparse.csr_array, params: CASParams) -> None:
+        self.params, self.rows = params, rows
+        self.row_arrays = parts(rows)
+        self.steps = parts(step_lengths(nearest, rows, params.distance))
+
+    def starts(
+        self, near: Neighbors, rows: tuple[Int32Array, Float32Array, IntArray]
+    ) -> tuple[IntArray, AnyArray, Float32Array]:
+        """The first steps of unseen queries with these rows: where each begins, to which places, how long."""
+        known = near.ids >= 0
+        indptr = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
+        if self.params.distance == "jensen_shannon":
+            lengths = divergences_to(near.ids, *rows, *self.row_arrays, ENTROPY)[known]
+        else:
+            mine = pack(*rows, self.rows.shape[1] + 1)
+            lengths = distances_at(
+                mine, with_query_column(self.rows), indptr, near.ids[known], self.params.distance
+            )
+        return indptr, near.ids[known], lengths
+
+    def rank(
+        self,
+        starts: tuple[IntArray, AnyArray, Float32Array],
+        shares: sparse.csr_array | None,
+        queries: Vectors,
+        items: Vectors,
+        scale: Float32Array,
+        order: Int32Array,
+        candidates: int,
+        own: IntArray | None,
+        top: int,
+    ) -> Reached:
+        """The best of each query. `shares`, if given, are fused in place of the plain distance."""
+        ids = np.full((len(queries), top), -1, np.int32)
+        scores = np.zeros((len(queries), top), np.float32)
+        left_out = np.full(len(queries), -1) if own is None else own
+        threads = min(numba.get_num_threads(), len(queries))
+        paths = blank((threads, len(items) + 1), np.inf, np.float32)
+        indptr, places, lengths = starts
+        nothing = sparse.csr_array((len(queries), len(items)), dtype=np.float32)
+        ranked_by_paths(
+            *self.steps, indptr, places.astype(np.int32), lengths,
+            parts(nothing if shares is None else shares), shares is not None,
+            queries.values, items.values, scale, np.float32(self.params.omega),
+            self.params.metric == "cosine", order, candidates, left_out, paths, ids, scores,
+        )  # fmt: skip
+        return Reached(ids, scores)
+
+
+def step_lengths(neighbors: Neighbors, rows: sparse.csr_array, distance: str) -> sparse.csr_array:
+    """The graph of steps: each item and its neighbours, both ways, with the distance of their rows."""
     directed = as_rows(neighbors, np.ones_like(neighbors.similarities), len(neighbors))
-    divergences_within(*parts(directed)[:2], *parts(rows), ENTROPY, directed.data)
-    return sparse.csr_array(directed.maximum(directed.T.tocsr()))
+    if distance == "jensen_shannon":
+        divergences_within(*parts(directed)[:2], *parts(rows), ENTROPY, directed.data)
+        return sparse.csr_array(directed.maximum(directed.T.tocsr()))
+    # No distance reaches 2. What is left to it is never zero, and of two ways the shorter one is the larger.
+    directed.data = FARTHER - distances_at(rows, rows, directed.indptr, directed.indices, distance)
+    both = sparse.csr_array(directed.maximum(directed.T.tocsr()))
+    both.data = np.maximum(FARTHER - both.data, SMALLEST)
+    return both
 
 
 @njit(cache=True, parallel=True)
@@ -36,6 +106,8 @@ def ranked_by_paths(
     start_indptr: IntArray,
     start_places: AnyArray,
     start_lengths: Float32Array,
+    shares: Parts,
+    by_shares: bool,
     queries: Float32Array,
     items: Float32Array,
     scale: Float32Array,
@@ -50,15 +122,20 @@ def ranked_by_paths(
 ) -> None:
     """The best of 1 / (1 + (1 - omega) path + omega d), by Dijkstra's algorithm from each query.
 
+    d is the plain distance or, `by_shares`, one minus the query's share of the place. Either is not negative.
     Items are settled in the order of their paths; no later one can be among the best once its path alone
     outweighs the worst of them. The graph is walked by places, `order` says whose they are; ids and vectors
     are those of items. `paths`, a row for each thread, is infinite before and after.
     """
     threads, count, top = paths.shape[0], queries.shape[0], ids.shape[1]
+    s_indptr, s_places, s_values = shares
     for thread in prange(threads):
         path = paths[thread]
         touched = np.empty(path.shape[0], np.int32)
+        share = np.zeros(path.shape[0] if by_shares else 0, np.float32)
         for q in range(thread * count // threads, (thread + 1) * count // threads):
+            for place in range(s_indptr[q], s_indptr[q + 1]):
+                share[s_places[place]] = s_values[place]
             waiting = [np.int64(0) for _ in range(0)]
             reached = 0
             for place in range(start_indptr[q], start_indptr[q + 1]):
@@ -76,12 +153,12 @@ def ranked_by_paths(
                     break
                 item = order[here]
                 if item < candidates and item != own[q]:
-                    similarity = pair_similarity(queries[q], items[item], cosine)
-                    if cosine:
-                        squared = max(np.float32(2) - np.float32(2) * similarity, np.float32(0))
+                    if by_shares:
+                        apart = np.float32(1) - share[here]
                     else:
-                        squared = (np.float32(1) / similarity - np.float32(1)) ** 2
-                    total = (1 - omega) * length + omega * squared / scale[q]
+                        similarity = pair_similarity(queries[q], items[item], cosine)
+                        apart = np.float32(squared_distance(similarity, cosine) / scale[q])
+                    total = (1 - omega) * length + omega * apart
                     score = np.float32(1) / (np.float32(1) + np.float32(total))
                     size = offer(scores[q], ids[q], size, top, score, item)
                     if size == top and omega < 1:
@@ -96,3 +173,5 @@ def ranked_by_paths(
             sort_heap(scores[q], ids[q], size)
             for t in range(reached):
                 path[touched[t]] = np.inf
+            for place in range(s_indptr[q], s_indptr[q + 1]):
+                share[s_places[place]] = 0

@@ -3,8 +3,9 @@
 Whether a stored item j would count the query among its own k nearest is known from j's similarity to its k-th
 neighbour. With that, the query's edges, core and cluster are what they would be had it joined. Rows of the
 others are taken as stored, without the query, and the diffusion of the query's row is its fixed point given
-theirs: F_q = (1 - alpha) e_q + alpha sum_j S_qj F_j. The query's own column is number n. The steps, one
-equation each, stand in unseen.py.
+theirs: F_q = (1 - alpha) e_q + alpha sum_j S_qj F_j. An E that is not the identity says nothing of the query,
+so that this holds for every E. The query's own column is number n. The steps, one equation each, stand in
+unseen.py.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from scipy import sparse
 
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray, Scalar
+from foldwalk.core.vectors import Vectors
 from foldwalk.rerank.diffusion.cas import unseen
 from foldwalk.rerank.diffusion.cas.parameters import CASParams
 from foldwalk.walk.csr import Parts, parts
@@ -35,6 +37,7 @@ class Stored:
 
     scale: Float32Array
     radius_cluster: Float32Array
+    radius_graph: Float32Array
     radius_trusted: Float32Array
     radius_transition: Float32Array
     degree: Float32Array
@@ -61,22 +64,28 @@ class Stored:
             self.walk,
         )
         return (
-            (self.radius_cluster, self.radius_trusted, self.radius_transition),
+            (self.radius_cluster, self.radius_graph, self.radius_trusted, self.radius_transition),
             (self.degree, self.affinity_sum, self.returning),
             *(parts(matrix) for matrix in whole),
         )
 
 
 def query_rows(
-    stored: Stored, found: Neighbors, scale: Float32Array, params: CASParams
+    stored: Stored,
+    found: Neighbors,
+    scale: Float32Array,
+    params: CASParams,
+    queries: Vectors,
+    items: Vectors,
 ) -> tuple[Int32Array, Float32Array, IntArray]:
     """F' of each unseen query: columns in ascending order, values that sum to one, and how many count.
 
-    Column n is the query itself.
+    Column n is the query itself. The vectors are looked at for similarity="original" alone.
     """
     squared = found.squared_distances()
     near = np.where(found.ids >= 0, stored.scale[found.ids], 1)
-    outward = np.exp(-squared / (np.float32(params.sigma**2) * scale[:, None])).astype(np.float32)
+    width_of_query = np.float32(params.sigma**2) * scale
+    outward = np.exp(-squared / width_of_query[:, None]).astype(np.float32)
     inward = np.exp(-squared / (np.float32(params.sigma**2) * near)).astype(np.float32)
     n = len(stored.scale)
     width = min(params.markov_k * (params.markov_k + 1), n + 1)
@@ -85,12 +94,18 @@ def query_rows(
     sizes = np.zeros(len(found), np.int64)
     smoothing = {"guided": GUIDED, "none": NONE, "average": AVERAGE}[params.smoothing]
     threads = min(numba.get_num_threads(), len(found))
+    original, nothing = params.similarity == "original", np.empty((0, 0), np.float32)
+    vectors = (queries.values, items.values) if original else (nothing, nothing)
     kernel: Any = _rows
     kernel(
         found.ids, found.similarities, outward, inward,
         *stored.arrays,
         blank((3, threads, n + 1), 0, np.float32), blank((threads, n + 1), -1, np.int32),
-        (params.cluster_k, params.trusted_k, params.transition_k, params.expand_k, params.markov_k),
+        (*vectors, width_of_query), params.metric == "cosine", original,
+        (
+            params.cluster_k, params.graph_size, params.trusted_k, params.transition_k, params.expand_k,
+            params.markov_k,
+        ),
         np.float32(1 / (1 + params.mu)), np.float32(params.trusted_weight), np.float32(params.beta),
         params.clusters == "reciprocal", smoothing, params.reliability == "block", ids, values, sizes,
     )  # fmt: skip
@@ -103,7 +118,7 @@ def _rows(
     similarity: Float32Array,
     outward: Float32Array,
     inward: Float32Array,
-    radii: tuple[Float32Array, Float32Array, Float32Array],
+    radii: tuple[Float32Array, Float32Array, Float32Array, Float32Array],
     sums: tuple[Float32Array, Float32Array, Float32Array],
     halves: Parts,
     diffused: Parts,
@@ -114,7 +129,10 @@ def _rows(
     walk: Parts,
     zeros: AnyArray,
     unmarked: AnyArray,
-    sizes: tuple[int, int, int, int, int],
+    vectors: tuple[Float32Array, Float32Array, Float32Array],
+    cosine: bool,
+    original: bool,
+    sizes: tuple[int, int, int, int, int, int],
     alpha: Scalar,
     kappa: Scalar,
     beta: Scalar,
@@ -125,9 +143,10 @@ def _rows(
     out_values: Float32Array,
     out_sizes: IntArray,
 ) -> None:
-    radius_cluster, radius_trusted, radius_transition = radii
+    radius_cluster, radius_graph, radius_trusted, radius_transition = radii
     degree, affinity_sum, returning = sums
-    cluster_k, trusted_k, transition_k, expand_k, markov_k = sizes
+    queries, items, width = vectors
+    cluster_k, graph_k, trusted_k, transition_k, expand_k, markov_k = sizes
     n, chunks = degree.shape[0], zeros.shape[1]
     for chunk in prange(chunks):
         scratch, to_query, toward_core = zeros[0, chunk], zeros[1, chunk], zeros[2, chunk]
@@ -140,10 +159,15 @@ def _rows(
             while known < near.shape[1] and near[q, known] >= 0:
                 known += 1
             own, alike, out, back = near[q, :known], similarity[q], outward[q], inward[q]
-            cores = unseen.edges(own, alike, out, back, radius_trusted, trusted_k, kappa, weights, core)
-            reached = unseen.diffuse_row(own, weights, degree, alpha, diffused, scratch, touched)
+            cores = unseen.edges(
+                own, alike, out, back, radius_graph, radius_trusted, graph_k, trusted_k, kappa, weights, core
+            )
             size = unseen.cluster(own, alike, radius_cluster, cluster_k, reciprocal, halves, mark, ids)
-            unseen.restrict_row(ids, size, scratch, touched, reached, values)
+            if original:
+                unseen.affinities(queries[q], items, cosine, width[q], ids[:size], values)
+            else:
+                reached = unseen.diffuse_row(own, weights, degree, alpha, diffused, scratch, touched)
+                unseen.restrict_row(ids, size, scratch, touched, reached, values)
             if smoothing == GUIDED and cores > 0:
                 if unseen.mark_core(core[:cores], mark, ids[:size]) > 1:
                     from_query = unseen.transitions_of(

@@ -14,6 +14,7 @@ Where paper and program differ we follow the program: E of eq. 3 is the identity
 of its fixed point, r of eq. 13 the mean of a diagonal, and F' as above. `geodesic=True` is the program's last
 step, which the paper does not mention: d' is replaced by the length of the shortest path along neighbours
 (the program's 100 are geodesic_k=100; 25 rank as well on the sets we have and need no further neighbours).
+`fit(gallery, target=E)` takes another E, for at most 5,000 items.
 
 Every step works on sparse rows. The inductive form is ours: an unseen query takes the same steps beside the
 stored rows, see inductive.py.
@@ -21,15 +22,16 @@ stored rows, see inductive.py.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any, Self
 
-import numba
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
+from foldwalk.core.errors import BadInput
 from foldwalk.core.neighbors import Neighbors
-from foldwalk.core.progress import task
-from foldwalk.core.types import AnyArray, Float32Array, IntArray
+from foldwalk.core.types import AnyArray, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.graph import (
     Numbering,
@@ -41,25 +43,23 @@ from foldwalk.graph import (
     relative_exponential,
 )
 from foldwalk.rerank.base import Reranker
-from foldwalk.rerank.diffusion.cas.compare import Closeness, plain_distances
-from foldwalk.rerank.diffusion.cas.geodesic import ranked_by_paths, step_lengths
+from foldwalk.rerank.diffusion.cas.compare import Direct, shares_of
+from foldwalk.rerank.diffusion.cas.dense import check_target
+from foldwalk.rerank.diffusion.cas.first import rerank_first
+from foldwalk.rerank.diffusion.cas.geodesic import Paths
 from foldwalk.rerank.diffusion.cas.inductive import Stored, query_rows
 from foldwalk.rerank.diffusion.cas.parameters import CASParams
-from foldwalk.rerank.diffusion.cas.similarity import affinity_graph, diffuse, restrict
+from foldwalk.rerank.diffusion.cas.similarity import affinity_graph, diffuse, original, restrict
 from foldwalk.rerank.diffusion.cas.smoothing import returning_probability, smooth
-from foldwalk.rerank.fusion import fuse, row_maximum
-from foldwalk.rerank.order import BEHIND, Reached
+from foldwalk.rerank.fusion import row_maximum
+from foldwalk.rerank.order import Reached
 from foldwalk.rerank.registry import register
 from foldwalk.rerank.sparse_state import flatten, unflatten
 from foldwalk.walk import multiply_capped, scale_rows
-from foldwalk.walk.csr import parts
-from foldwalk.walk.divergence import divergences_to
-from foldwalk.walk.overlap import ENTROPY
 from foldwalk.walk.rows import pack
-from foldwalk.walk.scratch import blank
 
-BLOCK = 1024
 WIDEST = 1024  # more than the union of the clusters that eq. 16 averages ever holds
+TOWARDS = ("ten_steps", "iterate", "cg", "lyapunov")  # solvers that take any E
 
 
 @register
@@ -69,29 +69,48 @@ class CAS(Reranker):
     paper = "Luo et al., Cluster-aware similarity diffusion for instance retrieval, ICML 2024"
     summary = "similarity spreads inside local clusters of mutual neighbours, and clusters are compared"
     Parameters = CASParams
+    params: CASParams
+    _target: Any = None
+
+    def fit(self, gallery: npt.ArrayLike, y: Any = None, *, target: Any = None, **options: Any) -> Self:
+        """Learn the gallery, (n, d). `target` is E of eq. 3, n x n: similarities towards which F is pulled.
+
+        E is an array or a sparse matrix, symmetric and not negative; without it E is the identity. Its rows
+        are the items, so that it is for this gallery alone: queries, joining or unseen, have the identity's.
+        """
+        self._target = target
+        try:
+            return super().fit(gallery, y, **options)
+        finally:
+            self._target = None
 
     def _wanted(self, _: int) -> int:
         p = self.params
         sizes = (p.cluster_k, p.trusted_k - 1, p.transition_k - 1, p.expand_k - 1, p.geodesic_k - 1)
-        return 0 if p.first else max(sizes)
+        return 0 if p.first else max(*sizes, p.graph_size)
 
     def _prepare(self) -> None:
         p = self.params
+        target = self._checked_target()
         if p.first:
             return
         given = self.neighbors()
         scale = row_maximum(self.few, self.vectors, given)
         self.numbering = self._number(given)
         neighbors, scale = self.numbering.neighbors(given), scale[self.numbering.order]
-        trusted, stepped = (neighbors.first(min(k - 1, neighbors.k)) for k in (p.trusted_k, p.transition_k))
+        joined, stepped = (neighbors.first(min(k, neighbors.k)) for k in (p.graph_size, p.transition_k - 1))
         affinity = relative_exponential(neighbors, scale, p.sigma)
         core = reciprocal_sets(neighbors, p.trusted_k - 1)
         halves = reciprocal_sets(neighbors, p.cluster_k // 2)
         clusters = self._clusters(neighbors, halves)
 
-        graph = affinity_graph(trusted, affinity[:, : trusted.k], core, p.trusted_weight)
-        diffused = diffuse(graph, 1 / (1 + p.mu), p.solver, p.similarity, self._cap())
-        similarity = restrict(diffused, clusters)
+        graph = affinity_graph(joined, affinity[:, : joined.k], core, p.trusted_weight)
+        if p.similarity == "original":
+            diffused = sparse.csr_array((len(neighbors), len(neighbors)), dtype=np.float32)
+            similarity = scale_rows(original(clusters, self.vectors, scale, p.sigma, p.metric))
+        else:
+            diffused = diffuse(graph, 1 / (1 + p.mu), p.solver, p.similarity, p.rows_kept, target)
+            similarity = restrict(diffused, clusters)
 
         steps = as_rows(stepped, affinity[:, : stepped.k], len(neighbors))
         transitions = scale_rows(steps)
@@ -107,6 +126,7 @@ class CAS(Reranker):
         self.stored = Stored(
             scale=scale,
             radius_cluster=radius(neighbors, p.cluster_k),
+            radius_graph=radius(neighbors, p.graph_size),
             radius_trusted=radius(neighbors, p.trusted_k - 1),
             radius_transition=radius(neighbors, p.transition_k - 1),
             degree=degrees(graph).astype(np.float32),
@@ -124,12 +144,26 @@ class CAS(Reranker):
 
     def _number(self, neighbors: Neighbors) -> Numbering:
         """All rows are kept by places, which differ from the items' own numbers in a large gallery."""
-        if self.along_graph:
-            return Numbering.of(neighbors.first(min(self.params.trusted_k - 1, neighbors.k)))
+        p = self.params
+        if p.geodesic and p.similarity != "original" and self._target is None:
+            return Numbering.of(neighbors.first(min(p.trusted_k - 1, neighbors.k)))
         return Numbering.as_given(len(neighbors))
 
-    def _cap(self) -> int:
-        return int(self.params.cap or max(64, 3 * self.params.cluster_k))
+    def _checked_target(self) -> sparse.csr_array | None:
+        """E, refused where the parameters leave no place for it; places are the items' own numbers then."""
+        p = self.params
+        if self._target is None:
+            return None
+        if p.first:
+            raise BadInput("cas: target belongs to a whole gallery, but first=... takes one for each query.")
+        if p.similarity != "bidirectional":
+            raise BadInput(f"cas: target belongs to similarity='bidirectional', but it is {p.similarity!r}.")
+        if p.solver not in TOWARDS:
+            raise BadInput(
+                f"cas: solver={p.solver!r} holds for the identity alone; with a target use one of "
+                f"{', '.join(TOWARDS)}."
+            )
+        return check_target(self._target, len(self.vectors))
 
     def _clusters(self, neighbors: Neighbors, halves: sparse.csr_array) -> sparse.csr_array:
         """C[i]: the expanded mutual neighbours of i, or for the ablation its plain ones; i included."""
@@ -164,146 +198,62 @@ class CAS(Reranker):
 
     def _restore(self, state: dict[str, AnyArray]) -> None:
         parts = unflatten(state)
+        if parts.keys() != {"order", "rows", *(field.name for field in fields(Stored))}:
+            self._prepare()  # kept by a version that kept other things
+            return
         self.rows, self.numbering = parts.pop("rows"), Numbering(parts.pop("order"))
         self.stored = Stored(**parts)
         self._compare_with(self.numbering.neighbors(self.neighbors(self.params.geodesic_k - 1)))
 
     def _compare_with(self, neighbors: Neighbors) -> None:
         """Build what final distances are looked up in."""
-        if self.along_graph:
-            nearest = neighbors.first(min(self.params.geodesic_k - 1, neighbors.k))
-            self.paths = parts(step_lengths(nearest, self.rows))
-            self.row_arrays = parts(self.rows)
-        else:
-            self.closeness = Closeness(self.rows, self.candidates, self.params.distance)
-
-    @property
-    def along_graph(self) -> bool:
         p = self.params
-        return bool(p.geodesic and p.distance == "jensen_shannon" and p.fuse_with == "euclidean")
+        if p.geodesic:
+            nearest = neighbors.first(min(p.geodesic_k - 1, neighbors.k))
+            self.paths = Paths(nearest, self.rows, p)
+        else:
+            items = Vectors(self.vectors.values[: self.candidates])
+            self.direct = Direct(self.rows, items, p, self.search)
 
     def _walk_new(self, queries: Vectors, top: int) -> Reached:
         p = self.params
         if p.first:
             return self._first_only(queries, None, top)
-        found = self.search(queries, max(p.cluster_k, p.trusted_k, p.transition_k, p.expand_k, p.geodesic_k))
+        sizes = (p.cluster_k, p.trusted_k, p.transition_k, p.expand_k, p.geodesic_k, p.graph_size)
+        found = self.search(queries, max(sizes))
         scale = row_maximum(self.few, queries, found)
         found = replace(found, ids=self.numbering.renumber(found.ids))
-        rows = query_rows(self.stored, found, scale, p)
-        if not self.along_graph:
-            trusted = found.first(min(p.trusted_k - 1, found.k))
-            reached = as_rows(trusted, trusted.similarities, len(self.vectors))
-            diffused = multiply_capped(reached, self.stored.diffused, self._cap())
+        rows = query_rows(self.stored, found, scale, p, queries, self.vectors)
+        shares = None
+        if p.fuse_with == "diffusion":
+            joined = found.first(min(p.graph_size, found.k))
+            reached = as_rows(joined, joined.similarities, len(self.vectors))
+            diffused = multiply_capped(reached, self.stored.diffused, p.rows_kept)
+            shares = shares_of(diffused, self.numbering.order, self.candidates, None)
+        if not p.geodesic:
             packed = pack(*rows, len(self.vectors) + 1)
-            return self._by_closeness(packed, diffused, queries, scale, None, top)
-        starts = found.first(min(p.geodesic_k - 1, found.k))
-        lengths = divergences_to(starts.ids, *rows, *self.row_arrays, ENTROPY)
-        known = starts.ids >= 0
-        indptr = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
-        return self._by_paths(indptr, starts.ids[known], lengths[known], queries, scale, None, top)
+            return self.direct.rank(packed, shares, queries, scale, None, top)
+        starts = self.paths.starts(found.first(min(p.geodesic_k - 1, found.k)), rows)
+        order = self.numbering.order
+        return self.paths.rank(
+            starts, shares, queries, self.vectors, scale, order, self.candidates, None, top
+        )
 
     def _walk_rows(self, rows: IntArray, top: int) -> Reached:
-        queries = Vectors(self.vectors.values[rows])
-        if self.params.first:
+        p, queries = self.params, Vectors(self.vectors.values[rows])
+        if p.first:
             return self._first_only(queries, rows, top)
-        places = self.numbering.place[rows]
-        scale = self.stored.scale[places]
-        if not self.along_graph:
-            return self._by_closeness(self.rows[rows], self.stored.diffused[rows], queries, scale, rows, top)
-        here = np.zeros(len(rows), np.float32)
-        return self._by_paths(np.arange(len(rows) + 1), places, here, queries, scale, rows, top)
-
-    def _by_paths(
-        self,
-        indptr: IntArray,
-        starts: AnyArray,
-        lengths: Float32Array,
-        queries: Vectors,
-        scale: Float32Array,
-        own: IntArray | None,
-        top: int,
-    ) -> Reached:
-        ids = np.full((len(queries), top), -1, np.int32)
-        scores = np.zeros((len(queries), top), np.float32)
-        left_out = np.full(len(queries), -1) if own is None else own
-        threads = min(numba.get_num_threads(), len(queries))
-        paths = blank((threads, len(self.vectors) + 1), np.inf, np.float32)
-        ranked_by_paths(
-            *self.paths, indptr, starts.astype(np.int32), lengths,
-            queries.values, self.vectors.values, scale, np.float32(self.params.omega),
-            self.params.metric == "cosine", self.numbering.order, self.candidates, left_out, paths,
-            ids, scores,
-        )  # fmt: skip
-        return Reached(ids, scores)
-
-    def _by_closeness(
-        self,
-        rows: sparse.csr_array,
-        diffused: sparse.csr_array,
-        queries: Vectors,
-        scale: Float32Array,
-        own: IntArray | None,
-        top: int,
-    ) -> Reached:
-        """Eq. 18 without the graph, in blocks of queries."""
-        items = Vectors(self.vectors.values[: self.candidates])
-        reached = []
-        with task("comparing clusters", len(queries)) as advance:
-            for first in range(0, len(queries), BLOCK):
-                part = slice(first, first + BLOCK)
-                some, mine = Vectors(queries.values[part]), sparse.csr_array(rows[part])
-                left_out = None if own is None else own[part]
-                if self.params.fuse_with == "diffusion":
-                    reached.append(self._fused_with_diffusion(mine, diffused[part], left_out, top))
-                else:
-                    reached.append(self._fused(mine, some, items, scale[part], left_out, top))
-                advance(len(some))
-        return Reached.join(reached)
-
-    def _fused(
-        self,
-        rows: sparse.csr_array,
-        queries: Vectors,
-        items: Vectors,
-        scale: Float32Array,
-        own: IntArray | None,
-        top: int,
-    ) -> Reached:
-        omega = self.params.omega
-        if self.params.distance == "euclidean":
-            plain = plain_distances(queries, items, scale, self.params.metric)
-            total = (1 - omega) * self.closeness.euclidean(rows) + omega * plain
-            return Reached.from_dense((1 / (1 + total)).astype(np.float32), top, self.candidates, own)
-        close = self.closeness.of(rows)
-        valid = None if own is None else np.where(own < self.candidates, own, -1)
-        return fuse(close, self.search(queries, top, valid), queries, items, scale, omega, top, own)
-
-    def _fused_with_diffusion(
-        self, rows: sparse.csr_array, diffused: sparse.csr_array, own: IntArray | None, top: int
-    ) -> Reached:
-        """Eq. 18 with one minus F, over the largest in its row, in place of the plain distance."""
-        omega = np.float32(self.params.omega)
-        others = sparse.csr_array(diffused[:, : self.candidates])
-        if own is not None:
-            others.data[others.indices == np.repeat(own, np.diff(others.indptr))] = 0
-        largest = np.asarray(others.max(axis=1).todense()).ravel()
-        shares = sparse.diags_array((1 / np.where(largest > 0, largest, 1)).astype(np.float32)) @ others
-        total = sparse.csr_array(self.closeness.of(rows) * (1 - omega) + shares * omega)
-        return Reached.from_sparse(total, top, self.candidates, own)
+        places, order = self.numbering.place[rows], self.numbering.order
+        scale, shares = self.stored.scale[places], None
+        if p.fuse_with == "diffusion":
+            shares = shares_of(self.stored.diffused[places], order, self.candidates, rows)
+        if not p.geodesic:
+            return self.direct.rank(self.rows[rows], shares, queries, scale, rows, top)
+        here = np.arange(len(rows) + 1), places, np.zeros(len(rows), np.float32)
+        return self.paths.rank(here, shares, queries, self.vectors, scale, order, self.candidates, rows, top)
 
     def _first_only(self, queries: Vectors, own: IntArray | None, top: int) -> Reached:
-        """Each query with the first of plain search as its own gallery (the paper's way at a million)."""
         valid = None if own is None else np.where(own < self.candidates, own, -1)
         found = self.search(queries, self.params.first, valid)
         inner = CAS(**{**self.get_params(), "first": 0})
-        ids = np.full((len(queries), top), -1, np.int32)
-        scores = np.zeros((len(queries), top), np.float32)
-        with task("re-ranking the first", len(queries)) as advance:
-            for q, members in enumerate(found.ids):
-                members = members[members >= 0]
-                if len(members):
-                    answer = inner.rerank(queries.values[q : q + 1], self.vectors.values[members], top)
-                    ids[q, : answer.ids.shape[1]] = members[answer.ids[0]]
-                    scores[q, : answer.ids.shape[1]] = answer.scores[0] + BEHIND + 1
-                advance(1)
-        return Reached(ids, scores)
+        return rerank_first(inner, queries, self.vectors, found, top)

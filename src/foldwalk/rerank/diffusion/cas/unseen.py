@@ -12,7 +12,9 @@ from numba import njit
 
 from foldwalk.core.types import AnyArray, Float32Array, Int32Array, Scalar
 from foldwalk.graph.reciprocal import expand_row
+from foldwalk.neighbors.similarity import pair_similarity
 from foldwalk.rerank.diffusion.cas.smoothing import add_columns, clear_columns, smooth_row, two_steps
+from foldwalk.rerank.fusion import squared_distance
 from foldwalk.walk.csr import Parts
 from foldwalk.walk.rows import scatter
 
@@ -25,7 +27,9 @@ def edges(
     similarity: Float32Array,
     outward: Float32Array,
     inward: Float32Array,
-    radius: Float32Array,
+    radius_graph: Float32Array,
+    radius_trusted: Float32Array,
+    graph_k: Scalar,
     trusted_k: Scalar,
     kappa: Scalar,
     weights: Float32Array,
@@ -34,15 +38,15 @@ def edges(
     """Eq. 2: the query's row of W, by the places of its nearest; returns how many of them are its core."""
     cores = 0
     for place in range(near.shape[0]):
-        chosen, choosing = place < trusted_k - 1, similarity[place] >= radius[near[place]]
+        j = near[place]
         weight = np.float32(0)
-        if chosen:
+        if place < graph_k:
             weight += outward[place]
-        if choosing:
+        if similarity[place] >= radius_graph[j]:
             weight += inward[place]
-        if chosen and choosing:
+        if place < trusted_k - 1 and similarity[place] >= radius_trusted[j]:
             weight *= kappa
-            core[cores] = near[place]
+            core[cores] = j
             cores += 1
         weights[place] = weight / 2
     return cores
@@ -116,6 +120,23 @@ def restrict_row(
     for t in range(reached):
         scratch[touched[t]] = 0
     scale(values, size)
+
+
+@njit()
+def affinities(
+    query: Float32Array,
+    items: Float32Array,
+    cosine: Scalar,
+    width: Scalar,
+    members: Int32Array,
+    values: Float32Array,
+) -> None:
+    """Table 5's OSM: exp(-d / sigma^2) between the query and its cluster, scaled to sum one."""
+    values[0] = np.float32(1)
+    for m in range(1, members.shape[0]):
+        similarity = pair_similarity(query, items[members[m]], cosine)
+        values[m] = np.exp(-squared_distance(similarity, cosine) / width)
+    scale(values, members.shape[0])
 
 
 @njit()

@@ -328,11 +328,31 @@ def test_euclidean_metric(name):
     assert (LABELS[method.rank_self(top=10).ids] == LABELS[:, None]).mean() > 0.95
 
 
+def in_unit(name, unit):
+    """First answers of some gallery and queries whose numbers are `unit` times as large, in every mode."""
+    gallery, queries = unit * (GALLERY[:60] + 1.0), unit * (QUERIES + 1.0)
+    method = create(name, metric="euclidean").fit(gallery)
+    joined = create(name, metric="euclidean").rerank(queries, gallery, top=10)
+    return [answer.ids for answer in (method.rank_self(top=10), method.rank(queries, top=10), joined)]
+
+
+def test_the_unit_of_the_vectors_does_not_matter(name):
+    wanted = in_unit(name, 1.0)
+    units = (1e-12, 1e3, 1e12) if method_class(name).needs_training else (1e-12, 1e-6, 1e-3, 1e3, 1e6, 1e12)
+    for unit in units:
+        for ids, true in zip(in_unit(name, unit), wanted, strict=True):
+            shared = [len(np.intersect1d(a, b)) / 10 for a, b in zip(ids, true, strict=True)]
+            assert np.mean(shared) >= 0.99
+            assert (ids == true).mean() >= 0.97
+
+
 def test_saved_and_loaded_it_ranks_the_same(name, tmp_path):
-    method = create(name, seed=5).fit(GALLERY)
-    again = rerank.load(rerank.save(method, tmp_path / "fitted.npz"))
-    assert again.rank(QUERIES).scores.tobytes() == method.rank(QUERIES).scores.tobytes()
-    assert again.rank_self().ids.tobytes() == method.rank_self().ids.tobytes()
+    for metric, unit in (("cosine", 1), ("euclidean", 1e-6)):
+        method = create(name, seed=5, metric=metric).fit(unit * GALLERY)
+        again = rerank.load(rerank.save(method, tmp_path / "fitted.npz"))
+        queries = unit * QUERIES
+        assert again.rank(queries).scores.tobytes() == method.rank(queries).scores.tobytes()
+        assert again.rank_self().ids.tobytes() == method.rank_self().ids.tobytes()
 
 
 def test_card(name):

@@ -48,17 +48,23 @@ def test_refuses_unknown_metrics_and_ways():
 def test_prepare():
     vectors = Vectors.check([[3, 4], [0, 0]])
     assert np.allclose(prepare(vectors, "cosine").values, [[0.6, 0.8], [0, 0]])
-    assert prepare(vectors, "euclidean") is vectors
+    halved = prepare(vectors, "euclidean", scale=2.0)
+    assert (halved.values.tolist(), halved.scale) == ([[1.5, 2], [0, 0]], 2.0)
+    assert prepare(vectors, "euclidean", scale=1.0) is vectors
+    assert prepare(vectors, "euclidean").scale == 2.5  # from the middle of the two
 
 
 def test_prepare_refuses_what_has_no_squared_distances_in_float32():
     for value in (1e19, -1e19, 3e38):
-        with pytest.raises(BadInput, match=r"as large as .*e\+.*scale the vectors down"):
-            prepare(Vectors.check([[value, 0], [0, 1]]), "euclidean")
-    huge = Vectors.check([[2e18, 2e18], [-2e18, -2e18], [2e18, -2e18]])
-    found = knn_graph(prepare(huge, "euclidean"), 2, "euclidean")
-    assert found.ids.tolist() == [[2, 1], [2, 0], [0, 1]]
-    assert (found.similarities > 0).all()
+        rows = Vectors.check([[value, 0], [0, 1], [1, 1], [1, 0]])
+        for scale in (None, 1.0):
+            with pytest.raises(BadInput, match=r"as large as .*e\+.*scale the vectors down"):
+                prepare(rows, "euclidean", scale)
+    for size in (2e18, 2e38):
+        huge = Vectors.check(np.array([[size, size], [-size, -size], [size, -size]]))
+        found = knn_graph(prepare(huge, "euclidean"), 2, "euclidean")
+        assert found.ids.tolist() == [[2, 1], [2, 0], [0, 1]]
+        assert (found.similarities > 0.1).all()
 
 
 @pytest.mark.parametrize("metric", ["cosine", "euclidean"])

@@ -50,8 +50,8 @@ def _graph_problems(store: Store) -> Iterator[str]:
             yield "the saved graph is damaged; rebuild the index, which makes it again."
         return
     metric, stored = snapshot.facts.metric, Vectors(snapshot.vectors())
-    graph = KnnGraph.current(saved, stored, snapshot.numbers, metric)
-    vectors = in_scale(stored, graph.scale)
+    vectors = in_scale(stored, saved.scale)
+    graph = KnnGraph.current(saved, vectors, snapshot.numbers, metric)
     sample = np.arange(0, len(graph), max(1, len(graph) // SAMPLED_ROWS))
     listed = graph.ids[sample]
     known = listed >= 0

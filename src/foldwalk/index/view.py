@@ -20,9 +20,10 @@ from foldwalk.index.graph.chain import both_ways
 from foldwalk.index.graph.kept import KeptGraph
 from foldwalk.index.graph.knn import KnnGraph
 from foldwalk.index.graph.recall import sampled_recall
+from foldwalk.index.graph.scale import scale_for
 from foldwalk.index.models import KeptModels
 from foldwalk.index.types import ModelState
-from foldwalk.neighbors.scale import in_scale
+from foldwalk.neighbors.scale import in_scale, own_scale
 from foldwalk.rerank.base import Reranker
 from foldwalk.stores import Store
 from foldwalk.stores.errors import unknown_key
@@ -40,7 +41,7 @@ class View:
         self._lock = threading.RLock()
         self._graphs = KeptGraph(store, self.facts.uid)
         self._graph: KnnGraph | None = None
-        self._prepared: Vectors | None = None
+        self._scaled: Vectors | None = None
         self._older_graph = before.newest_graph() if before is not None else None
         self._fitted = FittedMethods(store, self.facts)
         if before is not None and before.facts.vectors_version == self.facts.vectors_version:
@@ -70,7 +71,8 @@ class View:
         with self._lock:
             if self._graph is None:
                 older = self._older_graph or self._graphs.load()
-                self._graph = KnnGraph.current(older, self.stored, self.numbers, self.facts.metric)
+                scale = scale_for(older, self.stored, self.numbers, self.facts.metric)
+                self._graph = KnnGraph.current(older, self._in(scale), self.numbers, self.facts.metric)
                 self._older_graph = None
                 if self._graph.worth_saving():
                     self.keep_graph()
@@ -91,7 +93,8 @@ class View:
 
     def rebuild_graph(self) -> None:
         with self._lock:
-            self.adopt_graph(KnnGraph.build(self.stored, self.numbers, self.facts.metric))
+            scale = own_scale(self.stored, self.facts.metric)
+            self.adopt_graph(KnnGraph.build(self._in(scale), self.numbers, self.facts.metric))
 
     def adopt_graph(self, graph: KnnGraph) -> None:
         """Take a graph that was made for these items, and save it."""
@@ -129,13 +132,16 @@ class View:
     @property
     def prepared(self) -> Vectors:
         """All vectors as the metric sees them, in the scale of the graph."""
-        scale = self.scale
+        return self._in(self.scale)
+
+    def _in(self, scale: float) -> Vectors:
+        """All vectors in a scale; those of the last one that was asked for are kept."""
+        if scale == 1:
+            return self.stored
         with self._lock:
-            if scale == 1:
-                return self.stored
-            if self._prepared is None or self._prepared.scale != scale:
-                self._prepared = in_scale(self.stored, scale)
-            return self._prepared
+            if self._scaled is None or self._scaled.scale != scale:
+                self._scaled = in_scale(self.stored, scale)
+            return self._scaled
 
     def vector(self, place: int) -> Float32Array:
         """Of one item, as it is stored."""

@@ -122,13 +122,3 @@ def pair_similarities(
         for place in range(indptr[q], indptr[q + 1]):
             out[place] = pair_similarity(queries[q], gallery[items[place]], cosine)
     return out
-
-
-@njit(cache=True, parallel=True)
-def pair_distances(queries: Float32Array, gallery: Float32Array, indptr: IntArray, items: AnyArray) -> Scalar:
-    """The Euclidean distance of every stored pair of a CSR pattern, as `pair_similarities` reads it."""
-    out = np.empty(items.shape[0], np.float32)
-    for q in prange(indptr.shape[0] - 1):
-        for place in range(indptr[q], indptr[q + 1]):
-            out[place] = np.sqrt(_squared_distance(queries[q], gallery[items[place]]))
-    return out

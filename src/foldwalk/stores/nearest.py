@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -15,9 +16,10 @@ from foldwalk.core.vectors import Vectors
 from foldwalk.neighbors import prepare
 from foldwalk.neighbors.exact import exact_search
 from foldwalk.neighbors.scale import in_scale, own_scale
-from foldwalk.neighbors.similarity import pair_distances
 from foldwalk.stores.filters import allowed
 from foldwalk.stores.types import Batch, Facts, Found
+
+TOLD_APART = (1 / 16, 16_384)
 
 
 def nearest(
@@ -28,7 +30,7 @@ def nearest(
         raise BadInput(f"k must be a whole number of at least 1, but it is {k!r}.")
     asked = prepare(Vectors.check(queries, "queries", facts.dim), facts.metric, scale=1.0)
     scale: float | None = None
-    order = np.zeros((len(asked), 0))
+    similarities = np.zeros((len(asked), 0), np.float32)
     numbers = np.zeros((len(asked), 0), np.int64)
     keys = np.zeros((len(asked), 0), object)
     matching = 0
@@ -38,17 +40,19 @@ def nearest(
             continue
         matching += len(fits)
         rows = Vectors(batch.vectors if len(fits) == len(batch.vectors) else batch.vectors[fits])
-        # The first items tell in what scale small distances are told apart and large ones do not overflow.
-        scale = own_scale(rows, facts.metric) if scale is None else scale
+        scale = _scale(rows, facts.metric) if scale is None else scale
         ids, values = _candidates(in_scale(rows, scale), in_scale(asked, scale), int(k), facts.metric)
-        order = np.hstack([order, values])
+        similarities = np.hstack([similarities, values])
         numbers = np.hstack([numbers, batch.numbers[fits][ids]])
         keys = np.hstack([keys, np.array(batch.keys, object)[fits][ids]])
-        best = np.lexsort((numbers, -order), axis=1)[:, : min(k, matching)]
-        order, numbers, keys = (np.take_along_axis(column, best, axis=1) for column in (order, numbers, keys))
-    if facts.metric != "cosine":
-        order = 1 / (1 - order * (scale or 1.0))
-    return Found(keys.tolist(), order.astype(np.float32))
+        best = np.lexsort((numbers, -similarities), axis=1)[:, : min(k, matching)]
+        similarities, numbers, keys = (
+            np.take_along_axis(column, best, axis=1) for column in (similarities, numbers, keys)
+        )
+    if scale not in (None, 1.0):  # back to the unit in which the vectors are stored
+        distances = (1 / similarities.astype(np.float64) - 1) * scale
+        similarities = (1 / (1 + distances)).astype(np.float32)
+    return Found(keys.tolist(), similarities)
 
 
 def matches(metadata: list[str], where: Mapping[str, Any] | None) -> npt.NDArray[np.bool_]:
@@ -58,18 +62,25 @@ def matches(metadata: list[str], where: Mapping[str, Any] | None) -> npt.NDArray
     return allowed([json.loads(text) for text in metadata], where)
 
 
-def _candidates(rows: Vectors, queries: Vectors, k: int, metric: str) -> tuple[IntArray, Float32Array]:
-    """At least the k best rows of each query, with their cosine or minus their distance; minus infinity else.
+def _scale(rows: Vectors, metric: str) -> float:
+    """In what unit a similarity of 1 / (1 + distance) tells distances apart; the stored one where it does.
 
-    A distance tells more of near rows than their similarity does.
+    A power of two, by which vectors are divided without rounding.
+    """
+    typical = own_scale(rows, metric)
+    return 1.0 if TOLD_APART[0] <= typical <= TOLD_APART[1] else 2.0 ** round(math.log2(typical))
+
+
+def _candidates(rows: Vectors, queries: Vectors, k: int, metric: str) -> tuple[IntArray, Float32Array]:
+    """At least the k best rows of each query; the places left over have a similarity of minus infinity.
+
     Exact search leaves out zero rows under the cosine metric. Their similarity to everyone is zero.
     """
     found = exact_search(rows, queries, min(k, len(rows)), metric)
     ids = found.ids.astype(np.int64)
-    if metric != "cosine":
-        indptr = np.arange(len(ids) + 1) * ids.shape[1]
-        return ids, -pair_distances(queries.values, rows.values, indptr, ids.ravel()).reshape(ids.shape)
     values = np.where(ids >= 0, found.similarities, -np.inf).astype(np.float32)
+    if metric != "cosine":
+        return ids, values
     undirected = queries.zero_rows
     ids[undirected], values[undirected] = np.arange(ids.shape[1]), 0
     zeros = np.flatnonzero(rows.zero_rows)[:k]

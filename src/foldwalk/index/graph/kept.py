@@ -26,8 +26,9 @@ class KeptGraph:
         return None
 
     def save(self, graph: KnnGraph, version: int) -> bool:
-        arrays = {"uid": np.array(self.uid), "scale": np.array(graph.scale)}
-        arrays |= {name: getattr(graph, name) for name in ARRAYS}
+        arrays = {"uid": np.array(self.uid)} | {name: getattr(graph, name) for name in ARRAYS}
+        if graph.scale != 1:
+            arrays["scale"] = np.array(graph.scale)
         if not put_arrays(self.store, KIND, version, arrays):
             return False
         for older in self.versions():
@@ -42,7 +43,7 @@ class KeptGraph:
     def _checked(self, arrays: dict[str, AnyArray] | None) -> KnnGraph | None:
         if arrays is None or not {"uid", *ARRAYS} <= set(arrays) or str(arrays["uid"]) != self.uid:
             return None
-        scale = arrays.get("scale", np.array(1.0))  # a graph of an earlier version has none
+        scale = arrays.get("scale", np.array(1.0))  # that of the cosine, and of graphs of earlier versions
         if scale.shape != () or not (np.isfinite(scale) and scale > 0):
             return None
         graph = KnnGraph(**{name: arrays[name] for name in ARRAYS}, scale=float(scale))  # type: ignore[arg-type]

@@ -22,14 +22,12 @@ from foldwalk.core.vectors import Vectors
 from foldwalk.index.graph.insert import insert_columns, keep_rows
 from foldwalk.neighbors import EXACT_WORK, knn_graph
 from foldwalk.neighbors.exact import BLOCK_BYTES, exact_search
-from foldwalk.neighbors.scale import in_scale, own_scale
 from foldwalk.neighbors.similarity import ROUNDING
 
 PROMISED, WIDTH = 50, 64
 # An update costs two matrix products of new rows with all rows: beyond this share a build is the cheaper one.
 LARGEST_UPDATE = 0.25
 NEW_AT_A_TIME = 1024
-SCALE_SAMPLE = 500  # items that tell whether a scale still fits
 EPSILON = float(np.finfo(np.float32).eps)
 
 
@@ -38,8 +36,7 @@ class KnnGraph:
     """`numbers` are the items, in order; ids are places in it, -1 at the end of short rows.
 
     `touched` marks rows that changed since the graph was built, `unsaved` counts the changed items since it
-    was saved. Similarities are those of the vectors in `scale`, which is chosen when the graph is built; a
-    graph of an earlier version has that of the vectors as they are stored, 1.
+    was saved. `scale` is that of the vectors whose similarities these are.
     """
 
     numbers: IntArray
@@ -55,15 +52,16 @@ class KnnGraph:
     @classmethod
     def build(cls, vectors: Vectors, numbers: IntArray, metric: str) -> KnnGraph:
         """From scratch."""
-        k, scale = min(WIDTH, len(numbers) - 1), own_scale(vectors, metric)
+        k = min(WIDTH, len(numbers) - 1)
         if k < 1:
             nobody = np.zeros((len(numbers), 0))
-            return cls.of(Neighbors(nobody.astype(np.int32), nobody.astype(np.float32)), numbers, scale)
-        return cls.of(knn_graph(in_scale(vectors, scale), k, metric), numbers, scale)
+            found = Neighbors(nobody.astype(np.int32), nobody.astype(np.float32))
+            return cls.of(found, numbers, vectors.scale)
+        return cls.of(knn_graph(vectors, k, metric), numbers, vectors.scale)
 
     @classmethod
     def of(cls, found: Neighbors, numbers: IntArray, scale: float) -> KnnGraph:
-        """Neighbours of these items, found in that scale, as a graph that was just built."""
+        """Neighbours of these items, by vectors in that scale, as a graph that was just built."""
         ids = np.full((len(numbers), WIDTH), -1, np.int32)
         similarities = np.zeros((len(numbers), WIDTH), np.float32)
         ids[:, : found.k], similarities[:, : found.k] = found.ids, found.similarities
@@ -71,20 +69,14 @@ class KnnGraph:
 
     @classmethod
     def current(cls, older: KnnGraph | None, vectors: Vectors, numbers: IntArray, metric: str) -> KnnGraph:
-        """The graph of these items, made from an older one where that is less work and its scale still fits.
-
-        The vectors are those that are stored.
-        """
-        if older is None or not len(older) or not len(numbers):
+        """The graph of these items, made from an older one where it is in the same scale and less work."""
+        if older is None or not len(older) or not len(numbers) or older.scale != vectors.scale:
             return cls.build(vectors, numbers, metric)
         if np.array_equal(older.numbers, numbers):
             return older
         added = np.flatnonzero(~np.isin(numbers, older.numbers))
         if len(added) > LARGEST_UPDATE * len(numbers) or _work(added, vectors) > EXACT_WORK:
             return cls.build(vectors, numbers, metric)
-        if older.outgrown(vectors, metric):
-            return cls.build(vectors, numbers, metric)
-        stored, vectors = vectors, in_scale(vectors, older.scale)
         graph = older._without_removed(numbers, len(added))
         present = ~vectors.zero_rows if metric == "cosine" else np.ones(len(vectors), bool)
         known = int(present.sum() - present[added].sum())
@@ -95,7 +87,7 @@ class KnnGraph:
         short = np.flatnonzero((graph.filled() < PROMISED) & ~everyone)
         again = np.union1d(added, short)
         if len(again) > LARGEST_UPDATE * len(numbers) or _work(again, vectors) > EXACT_WORK:
-            return cls.build(stored, numbers, metric)
+            return cls.build(vectors, numbers, metric)
         graph._search(again, vectors, metric)
         return graph
 
@@ -168,16 +160,6 @@ class KnnGraph:
         found = exact_search(vectors, Vectors(vectors.values[rows]), k, metric, own=rows)
         self.ids[rows, :k], self.similarities[rows, :k] = found.ids, found.similarities
         self.touched[rows] = True
-
-    def outgrown(self, vectors: Vectors, metric: str) -> bool:
-        """Whether its scale, chosen for other items, is more than twice or less than half of theirs.
-
-        One that comes from an earlier version stays as it is.
-        """
-        if metric == "cosine" or self.scale == 1:
-            return False
-        some = Vectors(vectors.values[:: max(1, len(vectors) // SCALE_SAMPLE)])
-        return not 0.5 <= own_scale(some, metric) / self.scale <= 2
 
     def filled(self) -> IntArray:
         """How many neighbours each row has."""

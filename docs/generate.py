@@ -163,8 +163,23 @@ def method_section(card: rerank.MethodCard) -> str:
             ". ".join(f"{fact}: {'yes' if holds else 'no'}" for fact, holds in card.facts().items()) + ".",
             explanation(module.__doc__ or ""),
             parameter_table([p for p in card.parameters if p not in parameters_of(Params)]),
+            *preset_table(card),
         ]
     )
+
+
+def preset_table(card: rerank.MethodCard) -> list[str]:
+    if not card.presets:
+        return []
+    rows = (
+        [f"`{name}`", prose(preset.text), " ".join(f"`{p}={v}`" for p, v in preset.values.items())]
+        for name, preset in card.presets.items()
+    )
+    example = f'`rerank.create("{card.name}", preset="{next(iter(card.presets))}")`'
+    return [
+        f"Presets, as in {example}; parameters given beside a preset win.",
+        table(("preset", "where it comes from", "values"), rows),
+    ]
 
 
 def parameter_table(parameters: Sequence[Parameter]) -> str:

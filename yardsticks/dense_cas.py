@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import dijkstra
 
 Array = np.ndarray[Any, Any]
 
@@ -49,6 +51,43 @@ def clusters_of(order: Array, k: int) -> Array:
     return expanded
 
 
+def similarity_of(
+    x: Array,
+    kind: str = "bidirectional",
+    trusted_k: int = 5,
+    graph_k: int = 0,
+    trusted_weight: float = 2.0,
+    mu: float = 0.23,
+    sigma: float = 0.3,
+    target: Array | None = None,
+) -> Array:
+    """F before it is cut to the clusters: table 5's OSM, which is the affinity, SSM, or BSD (eq. 12)."""
+    n = len(x)
+    distances = relative_distances(x)
+    order = order_of(distances)
+    affinity = np.exp(-distances / sigma**2)
+    if kind == "original":
+        return affinity
+    graph, here = np.zeros((n, n)), np.arange(n)[:, None]
+    nearest = order[:, 1 : 1 + (graph_k or trusted_k - 1)]
+    graph[here, nearest] = affinity[here, nearest]
+    graph = np.where(mutual(order, trusted_k), trusted_weight * graph, graph)
+    graph = (graph + graph.T) / 2
+    degrees = graph.sum(axis=1)
+    root = np.array([d**-0.5 if d > 0 else 0.0 for d in degrees])
+    transitions = root[:, None] * graph * root[None, :]
+    alpha = 1 / (1 + mu)
+    restart = (1 - alpha) * (np.eye(n) if target is None else target)
+    similarity = graph
+    for _ in range(10):
+        if kind == "smoothed":
+            similarity = alpha * transitions @ similarity @ transitions.T + restart
+        else:
+            walked = similarity @ transitions.T + transitions @ similarity
+            similarity = alpha / 2 * walked + restart
+    return similarity
+
+
 def rows_of(
     x: Array,
     cluster_k: int = 20,
@@ -61,6 +100,9 @@ def rows_of(
     sigma: float = 0.3,
     beta: float = 0.0,
     reliability: str = "diagonal",
+    similarity: str = "bidirectional",
+    graph_k: int = 0,
+    target: Array | None = None,
 ) -> Array:
     """F' of eq. 17 for every row of x."""
     n = len(x)
@@ -70,27 +112,15 @@ def rows_of(
     here = np.arange(n)[:, None]
     clusters, core = clusters_of(order, cluster_k), mutual(order, trusted_k)
 
-    graph = np.zeros((n, n))
-    nearest = order[:, 1:trusted_k]
-    graph[here, nearest] = affinity[here, nearest]
-    graph = np.where(core, trusted_weight * graph, graph)
-    graph = (graph + graph.T) / 2
-    degrees = graph.sum(axis=1)
-    root = np.array([d**-0.5 if d > 0 else 0.0 for d in degrees])
-    transitions = root[:, None] * graph * root[None, :]
-    alpha = 1 / (1 + mu)
-    similarity = graph
-    for _ in range(10):
-        walked = similarity @ transitions.T + transitions @ similarity
-        similarity = alpha / 2 * walked + (1 - alpha) * np.eye(n)
-    similarity = scaled(np.where(clusters, similarity, 0))
+    whole = similarity_of(x, similarity, trusted_k, graph_k, trusted_weight, mu, sigma, target)
+    restricted = scaled(np.where(clusters, whole, 0))
 
     steps = np.zeros((n, n))
     nearest = order[:, 1:transition_k]
     steps[here, nearest] = affinity[here, nearest]
     steps = scaled(steps)
     twice = steps @ steps
-    smoothed = similarity.copy()
+    smoothed = restricted.copy()
     for i in range(n):
         trusted, members = np.flatnonzero(core[i]), np.flatnonzero(clusters[i])
         if len(trusted) <= 1 or (~core[i][members]).sum() <= 1:
@@ -99,7 +129,7 @@ def rows_of(
         r = np.diag(block).mean() if reliability == "diagonal" else block.mean()
         towards = np.minimum(twice[:, trusted].mean(axis=1), r)
         towards[trusted] = r
-        t, f = towards[members], similarity[i, members]
+        t, f = towards[members], restricted[i, members]
         shift = (r**2 * f.sum() - r * t @ f) / (len(members) * (r**2 + 2 * beta))
         smoothed[i, members] = (r * t + 2 * beta) / (r**2 + 2 * beta) * f + shift
 
@@ -127,6 +157,28 @@ def divergences(rows: Array, others: Array) -> Array:
             right = np.where(others > 0, others * np.log2(others / mean), 0)
         out[i] = (left + right).sum(axis=1) / 2
     return out
+
+
+def distances_of_rows(rows: Array, others: Array, distance: str) -> Array:
+    """The distances of table 6 between every pair of rows; F' itself is taken over the largest of its row."""
+    if distance == "jensen_shannon":
+        return divergences(rows, others)
+    if distance == "cosine":
+        lengths = np.outer(np.linalg.norm(rows, axis=1), np.linalg.norm(others, axis=1))
+        return 1 - rows @ others.T / lengths
+    if distance == "jaccard":
+        return np.array([[1 - np.minimum(a, b).sum() / np.maximum(a, b).sum() for b in others] for a in rows])
+    if distance == "euclidean":
+        return np.array([[np.sqrt(((a - b) ** 2).sum()) for b in others] for a in rows])
+    return 1 - rows / rows.max(axis=1, keepdims=True)
+
+
+def shortest_paths(direct: Array, nearest: Array) -> Array:
+    """Lengths of shortest paths along each item's nearest; of the two directions of an edge the shorter."""
+    steps, here = np.full(direct.shape, np.inf), np.arange(len(direct))[:, None]
+    steps[here, nearest] = np.maximum(direct[here, nearest], 1e-9)
+    steps = np.minimum(steps, steps.T)
+    return dijkstra(csr_array(np.where(np.isfinite(steps), steps, 0)), directed=False)
 
 
 def final_distances(x: Array, queries: Array, omega: float = 0.3, **parameters: Any) -> Array:

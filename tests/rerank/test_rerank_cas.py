@@ -7,7 +7,6 @@ import pytest
 from reference import SETS, load_reference, overlap
 from scipy import sparse
 from scipy.optimize import minimize
-from scipy.sparse.csgraph import dijkstra
 from scipy.spatial.distance import jensenshannon
 
 import dense_cas
@@ -51,7 +50,12 @@ class TestWhole:
             {"cluster_k": 8, "trusted_k": 3, "transition_k": 9, "expand_k": 4, "markov_k": 10},
             {"beta": 0.01, "trusted_weight": 1.5, "mu": 0.5, "sigma": 0.5},
             {"reliability": "block"},
+            {"similarity": "original"},
+            {"similarity": "smoothed"},
+            {"graph_k": 9},
+            {"graph_k": 2, "trusted_k": 6},
         ],
+        ids=str,
     )
     def test_against_the_dense_form(self, parameters):
         queries = np.arange(150, 160)
@@ -73,12 +77,7 @@ class TestWhole:
         rows = dense_cas.rows_of(EVERYONE)
         direct = dense_cas.divergences(rows, rows)
         relative = dense_cas.relative_distances(EVERYONE)
-        nearest = dense_cas.order_of(relative)[:, 1:8]
-        steps = np.full(direct.shape, np.inf)
-        here = np.arange(len(rows))[:, None]
-        steps[here, nearest] = np.maximum(direct[here, nearest], 1e-9)
-        steps = np.minimum(steps, steps.T)
-        paths = dijkstra(sparse.csr_array(np.where(np.isfinite(steps), steps, 0)), directed=False)
+        paths = dense_cas.shortest_paths(direct, dense_cas.order_of(relative)[:, 1:8])
         total = 0.7 * paths + 0.3 * relative
         ours = rerank.create("cas", geodesic_k=8, cap=1000).rerank(QUERIES, GALLERY, top=150)
         for q in range(10):
@@ -223,21 +222,12 @@ class TestDistance:
     @pytest.mark.parametrize("distance", ["cosine", "jaccard", "euclidean", "similarity"])
     def test_alternatives_against_dense_forms(self, distance):
         rows = dense_cas.rows_of(EVERYONE)
-        mine, theirs = rows[150:], rows[:150]
-        if distance == "cosine":
-            norm = np.linalg.norm(rows, axis=1)
-            other = 1 - mine @ theirs.T / np.outer(norm[150:], norm[:150])
-        elif distance == "jaccard":
-            common = np.minimum(mine[:, None], theirs[None]).sum(axis=2)
-            other = 1 - common / (2 - common)
-        elif distance == "euclidean":
-            other = np.linalg.norm(mine[:, None] - theirs[None], axis=2)
-        else:
-            other = 1 - mine[:, :150] / mine[:, :150].max(axis=1, keepdims=True)
+        if distance == "similarity":  # of those that may be answered, the most similar has the distance zero
+            rows = rows[:, :150]
+        other = dense_cas.distances_of_rows(rows[150:], rows[:150], distance)
         total = 0.7 * other + 0.3 * dense_cas.relative_distances(EVERYONE)[150:, :150]
-        ours = rerank.create("cas", distance=distance, geodesic=False, cap=1000).rerank(
-            QUERIES, GALLERY, top=150
-        )
+        method = rerank.create("cas", distance=distance, geodesic=False, cap=1000)
+        ours = method.rerank(QUERIES, GALLERY, top=150)
         for q in range(10):
             expected = total[q][ours.ids[q]]
             shown = 1 / (1 + expected) if distance == "euclidean" else 1 - expected
@@ -256,8 +246,11 @@ class TestModes:
             {"solver": "resolvent"},
             {"solver": "cg"},
             {"fuse_with": "diffusion"},
+            {"fuse_with": "diffusion", "geodesic": False},
             {"distance": "cosine"},
             {"distance": "euclidean"},
+            {"distance": "similarity", "geodesic": False, "fuse_with": "diffusion"},
+            {"graph_k": 8},
             {"first": 40},
         ],
         ids=str,

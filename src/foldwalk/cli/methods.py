@@ -43,3 +43,7 @@ def _print_card(card: MethodCard) -> None:
     out.print(escape(card.paper), style="dim")
     out.print(". ".join(f"{fact}: {'yes' if holds else 'no'}" for fact, holds in card.facts().items()))
     out.print(parameter_table(card.parameters))
+    for name, preset in card.presets.items():
+        values = " ".join(f"{parameter}={value}" for parameter, value in preset.values.items())
+        out.print(f"[bold]preset={name}[/bold]  {escape(preset.text)}")
+        out.print(f"  {escape(values)}", style="dim")

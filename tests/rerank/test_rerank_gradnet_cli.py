@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from foldwalk import Index
+from foldwalk.cli import main
 from foldwalk.cli.main import app
+from foldwalk.core.vector_files import VectorFile, read_vector_file, write_vector_file
 from foldwalk.learn import GradNet
 from samples import clustered
 
 pytest.importorskip("torch")
+safetensors_numpy = pytest.importorskip("safetensors.numpy")
 
 GALLERY, LABELS = clustered()
 SMALL = ("--param", "layer_sizes=512,128,64", "--param", "anchors=10")
@@ -71,13 +77,16 @@ def test_data_set_with_classes_shows_what_is_learned(features_root, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        ((), "SOURCE"),
+        ((), "foldwalk train gradnet SOURCE"),
         (("digits", "--config", "mom-cub"), "SOURCE"),
         (("no_such_set",), "no_such_set"),
         (("nothing.npy",), "nothing.npy does not exist"),
         (("digits", "--param", "k=many"), "parameter k is 'many'"),
         (("digits", "--param", "k=1000", "--param", "colour=red"), "no parameter 'colour'"),
         (("iris.npy", "--param", "k=120"), "below the number of gallery items"),
+        (("iris.npy", "--param", "truncate=50"), "fit(gallery, queries=...)"),
+        (("iris.npy", "--start", "nowhere"), "nowhere does not exist"),
+        (("nothing.fold",), "nothing.fold does not exist"),
     ],
 )
 def test_refuses_before_it_starts(tmp_path, monkeypatch, arguments, expected):
@@ -92,3 +101,163 @@ def test_refuses_before_it_starts(tmp_path, monkeypatch, arguments, expected):
 def test_the_other_methods_need_a_file(tmp_path):
     result = CliRunner().invoke(app, ["train", "mom", "--out", str(tmp_path / "out")])
     assert "--config FILE" in str(result.exception)
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Run a command as a user does, in an empty folder with v.npz: exit code, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FOLDWALK_CACHE", str(tmp_path / "cache"))
+    keys = [f"é{row}" for row in range(len(GALLERY))]
+    write_vector_file(Path("v.npz"), VectorFile(GALLERY[:100], keys[:100]))
+    write_vector_file(Path("more.npz"), VectorFile(GALLERY, keys))
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        code = main._exit_code([str(argument) for argument in arguments])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return call
+
+
+TRAIN = ("train", "gradnet", "v.npz", "--out", "out", "--epochs", 3, *SMALL)
+
+
+@pytest.fixture
+def ctrl_c(monkeypatch):
+    """After so many steps of training somebody presses Ctrl-C, once."""
+    from foldwalk.rerank.learned.gradnet.train import GraphTrainer
+
+    step, left = GraphTrainer.step, []
+
+    def interrupted(self, sextets):
+        if left and not left[0]:
+            left.clear()
+            raise KeyboardInterrupt
+        if left:
+            left[0] -= 1
+        return step(self, sextets)
+
+    monkeypatch.setattr(GraphTrainer, "step", interrupted)
+    return left.append
+
+
+def files(folder):
+    """What each file holds; the head of a model's file may come in any order."""
+    found = [path for path in Path(folder).iterdir() if "tfevents" not in path.name]
+    weights = safetensors_numpy.load_file(Path(folder) / "model.safetensors")
+    held = {path.name: path.read_bytes() for path in found if path.suffix != ".safetensors"}
+    return {**held, "model.safetensors": {name: array.tobytes() for name, array in weights.items()}}
+
+
+def test_a_finished_folder_is_not_replaced_unasked(run):
+    assert run(*TRAIN)[0] == 0
+    before = files("out")
+    assert set(before) == {"model.safetensors", "features.npy", "features.npz", "log.csv"}
+    code, _, said = run(*TRAIN, "--seed", 1)
+    assert (code, said.count("\n")) == (2, 1)
+    assert "out holds a finished training" in said
+    assert "--force" in said
+    assert files("out") == before
+    assert run(*TRAIN, "--seed", 1, "--force")[0] == 0
+    assert files("out")["features.npy"] != before["features.npy"]
+
+
+@pytest.mark.parametrize("steps", [2, 4])
+def test_a_training_that_was_stopped_goes_on_as_if_it_were_not(run, ctrl_c, steps):
+    """Of two rounds of three epochs, one step each: stopped in the first round, and in the second."""
+    assert run(*TRAIN)[0] == 0
+    whole = files("out")
+    shutil.rmtree("out")
+    ctrl_c(steps)
+    code, _, said = run(*TRAIN)
+    assert code == 130
+    assert said.endswith("kept in out/checkpoint.safetensors: the same command goes on from there.\n")
+    code, _, said = run(*TRAIN, "--seed", 7)
+    assert code == 2
+    assert "another training" in said
+    code, _, said = run(*TRAIN)
+    assert code == 0
+    assert f"epoch {steps + 1}, " in said
+    assert f"epoch {steps}, " not in said
+    assert files("out") == whole
+    assert not Path("out/checkpoint.safetensors").exists()
+
+
+def test_stopped_before_the_first_epoch_nothing_is_left(run, ctrl_c):
+    ctrl_c(0)
+    code, _, said = run(*TRAIN)
+    assert code == 130
+    assert said.endswith("stopped before the first epoch was done; nothing is kept.\n")
+    assert not Path("out").exists()
+
+
+def test_a_training_goes_on_from_another(run):
+    assert run(*TRAIN)[0] == 0
+    code, _, said = run("train", "gradnet", "more.npz", "--start", "out", "--out", "tuned", "--epochs", 1)
+    assert code == 0, said
+    start = GradNet.load("out/model.safetensors")
+    assert start.params.anchors == 10  # of SMALL, which need not be said again
+    wanted = GradNet(**{**start.params.model_dump(), "epochs": 1}).fit(GALLERY, start=start)
+    assert np.array_equal(np.load("tuned/features.npy"), wanted.features)
+
+
+def test_an_index_keeps_what_was_trained_on_it(run, ctrl_c):
+    assert run("index", "v.npz", "--out", "x.fold")[0] == 0
+    ctrl_c(2)
+    code, _, said = run("train", "gradnet", "x.fold", "--epochs", 3, *SMALL)
+    assert code == 130
+    assert "the same command goes on" in said
+    code, told, said = run("train", "gradnet", "x.fold", "--epochs", 3, *SMALL)
+    assert (code, "epoch 3, " in said, "epoch 2, " in said) == (0, True, False)
+    assert told.startswith("x.fold: 100 items, ")
+    assert not list(Path("cache").iterdir())
+    code, _, said = run("search", "x.fold", "é3", "--method", "gradnet", "--json")
+    assert (code, said) == (0, "")
+    with Index.open("x.fold") as index:
+        direct = GradNet(epochs=3, layer_sizes="512,128,64", anchors=10).fit(index.vectors())
+        assert np.array_equal(index.features(), direct.features)
+    assert "gradnet: trained on 100 items; 0 came and 0 went since" in run("info", "x.fold")[1]
+
+    code, _, said = run("train", "gradnet", "x.fold")
+    assert code == 2
+    assert "trained on all of its 100 items; --force trains anew" in said
+    assert run("add", "x.fold", "more.npz")[0] == 0
+    assert "20 came and 0 went since" in run("info", "x.fold")[1]
+    assert (
+        "20 of 120 items came after the training; foldwalk train gradnet x.fold takes them in."
+        in (run("search", "x.fold", "é110", "--method", "gradnet")[2])
+    )
+    code, told, said = run("train", "gradnet", "x.fold", "--epochs", 1, "--out", "out")
+    assert code == 0
+    assert "going on from the model of 100 items, since which 20 came and 0 went" in said
+    assert "out: 120 items" in told
+    learned = read_vector_file(Path("out/features.npz"))
+    assert learned.keys == [f"é{row}" for row in range(120)]
+    with Index.open("x.fold") as index:
+        assert np.array_equal(index.features(), learned.vectors)
+        start = {**direct.params.model_dump(), "epochs": 1}
+        assert np.array_equal(GradNet(**start).fit(index.vectors(), start=direct).features, learned.vectors)
+
+
+def test_a_search_says_that_it_trains_first(run):
+    assert run("index", "v.npz", "--out", "x.fold")[0] == 0
+    ask = ("search", "x.fold", "é3", "--method", "gradnet", "--param", "epochs=1", "--param", "rounds=1")
+    first = "gradnet is trained on 100 items first, once for all searches; foldwalk train gradnet x.fold does"
+    code, _, said = run(*ask)
+    assert code == 0
+    assert said.startswith(first)
+    assert run(*ask)[2] == ""
+    assert run("search", "x.fold", "é3")[2] == ""
+
+
+def test_what_an_index_refuses(run):
+    assert run("index", "v.npz", "--out", "x.fold")[0] == 0
+    code, _, said = run("train", "gradnet", "x.fold", "--param", "metric=euclidean")
+    assert (code, "x.fold is by cosine" in said) == (2, True)
+    code, _, said = run("train", "gradnet", "v.npz")
+    assert (code, "--out OUT is missing" in said) == (2, True)
+    code, _, said = run("train", "gradnet", "v.npz", "--out", "v.npz")
+    assert (code, "v.npz is a file" in said) == (2, True)
+    code, _, said = run("train", "mom", "--config", "mom-cub", "--out", "out", "--force")
+    assert (code, "--force" in said) == (2, True)

@@ -46,6 +46,10 @@ class KeptModels:
     def __init__(self, store: Store) -> None:
         self.store = store
 
+    def names(self) -> list[str]:
+        """The methods that were trained."""
+        return sorted({group.kind.removeprefix(f"{KIND}/") for group in self.store.groups(KIND)})
+
     def version(self, name: str) -> int | None:
         """Of the newest model of a method; None where none was trained."""
         return max((group.version for group in self.store.groups(f"{KIND}/{name}")), default=None)
@@ -86,11 +90,8 @@ class KeptModels:
 
     def states(self, numbers: IntArray) -> tuple[ModelState, ...]:
         """What is kept, and how the collection has changed since."""
-        return tuple(
-            state
-            for name in sorted({group.kind.removeprefix(f"{KIND}/") for group in self.store.groups(KIND)})
-            if (state := self.state(name, numbers)) is not None
-        )
+        found = (self.state(name, numbers) for name in self.names())
+        return tuple(state for state in found if state is not None)
 
     def state(self, name: str, numbers: IntArray) -> ModelState | None:
         """The same of one method, without reading its features."""

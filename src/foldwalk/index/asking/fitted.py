@@ -74,12 +74,13 @@ class FittedMethods:
         return kept or name.startswith(MODEL) or self._remembered(name) is not None
 
     def names(self) -> tuple[str, ...]:
-        """What is fitted for this version, in memory or kept with the store."""
+        """What is fitted for this version or was trained before, in memory or kept with the store."""
         groups = self.store.groups(KIND)
         kinds = {group.kind for group in groups if group.version == self.facts.vectors_version}
         with self._lock:
             kinds |= set(self._methods)
-        return tuple(sorted({kind.removeprefix(f"{KIND}/").split("-")[0] for kind in kinds}))
+        fitted = {kind.removeprefix(f"{KIND}/").split("-")[0] for kind in kinds}
+        return tuple(sorted(fitted | set(self.models.names())))
 
     def _create(self, method: str, parameters: Mapping[str, Any]) -> Reranker:
         metric = parameters.get("metric", self.facts.metric)

@@ -6,6 +6,7 @@ image retrieval via deep graph diffusion networks". The parameters are those of 
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,6 +49,7 @@ class GradNetTraining(VectorTraining[GradNetParams]):
         from foldwalk.learn.trainer.logs import Log
 
         net = GradNet(seed=seed, **self.own.model_dump())
+        made = folder is not None and not folder.exists()
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
         last = net.params.epochs * net.params.rounds
@@ -64,8 +66,13 @@ class GradNetTraining(VectorTraining[GradNetParams]):
             log.rows = [before for before in log.rows if before["epoch"] < epoch.number]
             log.write(row)
 
-        with Log(folder, _rows_before(folder, checkpoint)) as log:
-            net.fit(vectors.values, start=start, checkpoint=checkpoint, listener=listen)
+        try:
+            with Log(folder, _rows_before(folder, checkpoint)) as log:
+                net.fit(vectors.values, start=start, checkpoint=checkpoint, listener=listen)
+        except BaseException:
+            if folder is not None and made and not (checkpoint is not None and checkpoint.exists()):
+                shutil.rmtree(folder)  # nothing came of it: leave nothing behind
+            raise
         if folder is not None:
             write_vector_file(folder / "features.npy", VectorFile(net.features))
             net.save(folder / MODEL)

@@ -20,9 +20,9 @@ import numpy as np
 from foldwalk import datasets, rerank
 from foldwalk.core import Ranking, Vectors
 from foldwalk.evaluate import QueryGallery
+from foldwalk.graph import anchor_graph
 from foldwalk.learn import GradNet
 from foldwalk.neighbors.exact import exact_search
-from foldwalk.rerank.learned.gradnet.graph import codes
 from harness import RESULTS, save
 
 Rows = Iterator[tuple[str, Callable[[], dict[str, Any]]]]
@@ -69,7 +69,10 @@ def orl(data: datasets.Dataset, seeds: int) -> Rows:
     for method in ("plain", "manifold_ranking", "eir", "cas"):
         yield method, partial(gallery_scores, data, method)
     unit = Vectors.check(data.gallery).unit()
-    yield "codes Z alone", lambda: figures(data, features_ranking(codes(unit, 100, 3, 0)))
+    yield (
+        "codes Z alone",
+        lambda: figures(data, features_ranking(anchor_graph(unit, 100, 3, 0).weights.toarray())),
+    )
     for k in ("auto", 15):
         yield f"gradnet k={k}", partial(by_seeds, data, seeds, k=k)
 

@@ -10,20 +10,18 @@ from foldwalk.core import Graph, Neighbors, Vectors
 from foldwalk.neighbors import knn_graph
 from foldwalk.rerank.learned.gradnet import choice
 from foldwalk.rerank.learned.gradnet.choice import choose_k, excess_transitivity
-from foldwalk.rerank.learned.gradnet.graph import (
-    as_directions,
-    codes,
-    edge_weights,
-    graph_input,
-    propagation,
-    reordered,
-    rotate,
-)
+from foldwalk.rerank.learned.gradnet.graph import edge_weights, graph_input, propagation, reordered
+from foldwalk.rerank.learned.gradnet.inputs import Inputs, codes, rotated, rotation_of
 from foldwalk.rerank.learned.gradnet.parameters import GradNetParams
 from foldwalk.rerank.learned.shared.space import canonical_order
 from samples import clustered
 
 GALLERY = Vectors.check(clustered()[0]).unit()
+
+
+def directions(vectors, **parameters):
+    """H0 without the codes."""
+    return Inputs.learn(vectors, GradNetParams(anchors=0, **parameters), seed=0).place(vectors)
 
 
 def test_edges_are_mutual_and_weighted_by_the_kernel():
@@ -56,7 +54,7 @@ def test_renormalised_propagation_is_equation_7():
 
 
 def test_codes_lie_on_the_simplex():
-    z = codes(GALLERY, anchors=20, nearest=3, seed=0)
+    z = codes(GALLERY, Vectors(GALLERY.values[:20]), nearest=3)
     assert z.shape == (len(GALLERY), 20)
     assert (z >= 0).all()
     assert np.allclose(z.sum(axis=1), 1, atol=1e-5)
@@ -84,31 +82,31 @@ def test_features_are_vectors_and_codes_and_zero_where_there_is_no_direction():
 
 def test_rotation_loses_nothing():
     wide = np.random.default_rng(0).normal(size=(12, 50)).astype(np.float32)
-    narrow = rotate(wide)
+    narrow = rotated(wide, rotation_of(wide))
     assert narrow.shape == (12, 12)
     assert np.allclose(narrow @ narrow.T, wide @ wide.T, atol=1e-4)
     dependent = np.concatenate([wide[:4], wide[:4] + wide[4:8]]).astype(np.float32)
-    repeated = rotate(np.concatenate([dependent, dependent]))
-    assert repeated.shape == (16, 8)  # only as many dimensions as there are different directions
+    repeated = rotation_of(np.concatenate([dependent, dependent]))
+    assert repeated.shape == (50, 8)  # only as many dimensions as there are different directions
     tall = np.random.default_rng(0).normal(size=(12, 5)).astype(np.float32)
-    assert rotate(tall) is tall
-    assert rotate(np.zeros((2, 3), np.float32)).shape == (2, 1)
+    assert rotation_of(tall) is None
+    assert rotation_of(np.zeros((2, 3), np.float32)).shape == (3, 1)
 
 
 def test_points_of_the_plane_become_directions_that_keep_neighbours():
     points = Vectors.check(np.random.default_rng(0).normal(size=(200, 2)) * 30 + 1000)
-    lifted = as_directions(points, "euclidean", centre=True)
+    lifted = directions(points, metric="euclidean")
     assert np.allclose(np.linalg.norm(lifted, axis=1), 1, atol=1e-5)
     before, after = knn_graph(points, 1, "euclidean"), knn_graph(Vectors(lifted), 1, "cosine")
     assert (before.ids == after.ids).mean() > 0.9
-    assert as_directions(GALLERY, "cosine", centre=False) is GALLERY.values
+    assert np.array_equal(directions(GALLERY, centre=False), GALLERY.values)
 
 
 def test_what_all_vectors_share_is_taken_off():
     shared = Vectors.check([[3, 1, 0], [3, 0, 1], [3, -1, -1]])
     expected = [[0, 1, 0], [0, 0, 1], [0, -(2**-0.5), -(2**-0.5)]]  # the mean is (3, 0, 0)
-    assert np.allclose(as_directions(shared, "cosine", centre=True), expected, atol=1e-6)
-    assert not as_directions(Vectors.check([[1, 2], [1, 2]]), "cosine", centre=True).any()
+    assert np.allclose(directions(shared), expected, atol=1e-6)
+    assert not directions(Vectors.check([[1, 2], [1, 2]])).any()
 
 
 def test_the_order_of_items_is_forgotten():

@@ -104,11 +104,11 @@ def test_query_feature_expansion_by_hand():
 @pytest.mark.parametrize("expansions", [1, 2])
 def test_unseen_queries_find_their_cluster(expansions):
     needs_torch()
-    net = GradNet(expansions=expansions, **QUICK).fit(GALLERY)
+    net = GradNet(expansions=expansions, unseen="expand", **QUICK).fit(GALLERY)
     ranking = net.rank(GALLERY[:20] + 0.01, top=10)
     assert (LABELS[ranking.ids] == LABELS[:20, None]).mean() > 0.95
     assert np.allclose(np.linalg.norm(net.transform(GALLERY[:3]), axis=1), 1, atol=1e-5)
-    method = rerank.create("gradnet", expansions=expansions, **QUICK).fit(GALLERY)
+    method = rerank.create("gradnet", expansions=expansions, unseen="expand", **QUICK).fit(GALLERY)
     assert np.array_equal(method.rank(GALLERY[:20] + 0.01, top=10).ids, ranking.ids)
     assert np.array_equal(method.transform(GALLERY[:3]), net.transform(GALLERY[:3]))
 
@@ -144,7 +144,7 @@ def test_what_cannot_be_saved_or_loaded(tmp_path):
     with pytest.raises(MissingData, match="does not exist"):
         GradNet.load(tmp_path / "nothing.safetensors")
     whole = known.save(tmp_path / "net.safetensors").read_bytes()
-    for broken in (b"", whole[:100], whole[:-8], whole.replace(b"gradnet 1", b"gradnet 9")):
+    for broken in (b"", whole[:100], whole[:-8], whole.replace(b"gradnet 2", b"gradnet 9")):
         (tmp_path / "broken.safetensors").write_bytes(broken)
         with pytest.raises(BadInput, match="not a GRAD-Net saved by foldwalk"):
             GradNet.load(tmp_path / "broken.safetensors")

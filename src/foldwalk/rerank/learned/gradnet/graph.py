@@ -1,29 +1,27 @@
-"""What the network reads: the local graph (eq. 2, 8), codes Z of the global graph (eq. 9), H0 (eq. 10)."""
+"""The local graph: mutual neighbours and the weights of their edges (eq. 2, 7, 8)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
 
 from foldwalk.core.graph import Graph
 from foldwalk.core.neighbors import Neighbors
-from foldwalk.core.principal import principal
-from foldwalk.core.seeds import generator
-from foldwalk.core.types import BoolArray, Float32Array, IntArray
+from foldwalk.core.types import AnyArray, Float32Array, Float64Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.graph import (
-    anchor_graph,
     cosine_power,
     degrees,
     gaussian,
     inverse_distance,
     knn_affinity,
     normalise,
+    radius,
 )
+from foldwalk.rerank.learned.gradnet.inputs import Inputs
 from foldwalk.rerank.learned.gradnet.parameters import GradNetParams
-from foldwalk.rerank.learned.shared.space import Lift
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +45,7 @@ def reordered(neighbors: Neighbors, order: IntArray) -> Neighbors:
 
 
 def graph_input(vectors: Vectors, neighbors: Neighbors, params: GradNetParams, seed: int) -> GraphInput:
-    return on_graph(input_features(vectors, params, seed), neighbors, params)
+    return on_graph(Inputs.learn(vectors, params, seed).place(vectors), neighbors, params)
 
 
 def on_graph(features: Float32Array, neighbors: Neighbors, params: GradNetParams) -> GraphInput:
@@ -57,11 +55,13 @@ def on_graph(features: Float32Array, neighbors: Neighbors, params: GradNetParams
     return GraphInput(graph.matrix, transitions, self_loop, features)
 
 
-def edge_weights(neighbors: Neighbors, kernel: str) -> Float32Array:
-    """The similarity s of eq. 8."""
+def edge_weights(neighbors: Neighbors, kernel: str, width: float | None = None) -> Float32Array:
+    """The similarity s of eq. 8; the Gaussian has the given width, or the median distance of these."""
     if kernel == "inverse_distance":
         return inverse_distance(neighbors)
-    return gaussian(neighbors, "median") if kernel == "gaussian" else cosine_power(neighbors, 1.0)
+    if kernel == "cosine":
+        return cosine_power(neighbors, 1.0)
+    return gaussian(neighbors, "median") if width is None else gaussian(neighbors, "fixed", width)
 
 
 def propagation(graph: Graph, renormalise: bool) -> tuple[sparse.csr_array, Float32Array]:
@@ -73,53 +73,56 @@ def propagation(graph: Graph, renormalise: bool) -> tuple[sparse.csr_array, Floa
     return sparse.csr_array(root @ graph.matrix @ root, dtype=np.float32), inverse.astype(np.float32)
 
 
-def input_features(vectors: Vectors, params: GradNetParams, seed: int) -> Float32Array:
-    """H0 = [X, Z]: the vectors, rotated if they have more dimensions than items, beside their codes."""
-    parts = [] if params.codes_only else [rotate(as_directions(vectors, params.metric, params.centre))]
-    if params.anchors or params.codes_only:
-        # Rotated, the vectors have the same distances in fewer dimensions, so k-means has less to do.
-        same = Vectors(rotate(vectors.values))
-        seeds = generator(seed, "gradnet anchors").integers(2**32, size=params.codebooks)
-        books = [codes(same, max(params.anchors, 1), params.nearest_anchors, int(one)) for one in seeds]
-        # What one k-means finds depends on where it began; side by side their lengths make up one code's.
-        parts.append(np.hstack(books) / np.float32(np.sqrt(len(books))))
-    features = np.hstack(parts)
-    features[has_no_direction(vectors, params.metric)] = 0
-    return features
+@dataclass(frozen=True, eq=False)
+class Places:
+    """What a newcomer must know of a graph to find its own place in it.
 
-
-def codes(vectors: Vectors, anchors: int, nearest: int, seed: int) -> Float32Array:
-    """Z of eq. 9: each item as a mixture of its nearest k-means centres, rows sum to one."""
-    return np.asarray(anchor_graph(vectors, anchors, nearest, seed).weights.toarray(), np.float32)
-
-
-def has_no_direction(vectors: Vectors, metric: str) -> BoolArray:
-    """Zero rows under the cosine: they find nothing and nobody finds them."""
-    return vectors.zero_rows if metric == "cosine" else np.zeros(len(vectors), np.bool_)
-
-
-def as_directions(vectors: Vectors, metric: str, centre: bool) -> Float32Array:
-    """Vectors whose cosines tell what their metric tells; points of a Euclidean space are lifted to a sphere.
-
-    Unit vectors are that already. Pixels and most features are positive and all point much the same way; what
-    they share tells nothing and drowns the rest in the first layer, so their mean is taken off.
+    k, each item's degree and its similarity to its k-th neighbour, and the width of the Gaussian.
     """
-    if metric != "cosine":
-        return Lift.learn(vectors.values).place(vectors.values)
-    if not centre:
-        return vectors.values
-    mean = vectors.values.mean(axis=0, dtype=np.float64)
-    return Vectors(np.ascontiguousarray(vectors.values - mean, np.float32)).unit().values
 
+    k: int
+    degrees: Float64Array
+    radius: Float32Array
+    width: float
 
-def rotate(features: Float32Array) -> Float32Array:
-    """At most n dimensions for n items: the same lengths and angles along the principal axes of the rows."""
-    n, dim = features.shape
-    if dim <= n:
-        return features
-    wide = features.astype(np.float64)
-    squares, axes = principal(wide @ wide.T)
-    kept = squares > squares[0] * 1e-12
-    kept[0] = True  # one dimension at least, even where all is zero
-    axes = axes[:, kept] * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(n)])[kept]
-    return np.ascontiguousarray(axes * np.sqrt(squares[kept]), np.float32)
+    @classmethod
+    def of(cls, affinity: sparse.csr_array, neighbors: Neighbors) -> Places:
+        """Of a graph that joins mutual ones of these `neighbors`."""
+        squared = neighbors.squared_distances()
+        known = squared[np.isfinite(squared)]
+        width = float(np.sqrt(np.median(known))) if len(known) else 1.0
+        return cls(neighbors.k, degrees(Graph(affinity)), radius(neighbors, neighbors.k), width)
+
+    def edges(self, found: Neighbors, params: GradNetParams) -> tuple[Float32Array, Float32Array]:
+        """S of newcomers at their nearest items `found`, zero where they are not mutual, and the self-loops.
+
+        Mutual is who would count the newcomer among its own k nearest.
+        """
+        ids = found.ids
+        mutual = (ids >= 0) & (found.similarities >= self.radius[ids])
+        weights = np.where(mutual, edge_weights(found, params.kernel, self.width), 0).astype(np.float64)
+        own, theirs = weights.sum(axis=1, keepdims=True), self.degrees[ids] + weights
+        if params.renormalise:
+            own, theirs = own + 1, theirs + 1
+        product = own * theirs
+        transitions = np.divide(weights, np.sqrt(product), out=np.zeros_like(weights), where=product > 0)
+        loops = 1 / own[:, 0] if params.renormalise else np.ones(len(ids))
+        return transitions.astype(np.float32), loops.astype(np.float32)
+
+    def spread(self, places: IntArray, n: int) -> Places:
+        """The same among n items, item i being places[i] there; the others count nobody as near."""
+        sums, radii = np.zeros(n), np.full(n, np.inf, np.float32)
+        sums[places], radii[places] = self.degrees, self.radius
+        return replace(self, degrees=sums, radius=radii)
+
+    def state(self) -> dict[str, AnyArray]:
+        return {
+            "k": np.array(self.k),
+            "degrees": self.degrees,
+            "radius": self.radius,
+            "width": np.array(self.width),
+        }
+
+    @classmethod
+    def restore(cls, state: dict[str, AnyArray]) -> Places:
+        return cls(int(state["k"]), state["degrees"], state["radius"], float(state["width"]))

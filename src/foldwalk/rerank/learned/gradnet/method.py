@@ -27,6 +27,7 @@ from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.learned.gradnet.choice import largest_k
 from foldwalk.rerank.learned.gradnet.model import GradNet
 from foldwalk.rerank.learned.gradnet.parameters import GradNetParams
+from foldwalk.rerank.learned.gradnet.trained import Trained
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.registry import register
 
@@ -47,10 +48,9 @@ class GradNetMethod(Reranker):
             wanted = self.params.fixed_k or self.as_many_as_given(largest_k(self.params))
             self.model.fit_graph(self.vectors, self.neighbors(wanted))
         else:
-            inner = GradNet(seed=self.seed, **self.params.model_dump()).fit(self.vectors.values[rows])
-            features = np.zeros((len(self.vectors), inner.features.shape[1]), np.float32)
-            features[rows] = inner.features
-            self.model.adopt(self.vectors, features, inner.k)
+            p = self.params.model_dump() | {"truncate": 0}
+            part = GradNet(seed=self.seed, **p).fit(self.vectors.values[rows])
+            self.model.adopt_part(self.vectors, rows, part)
         self._index()
 
     def _wanted(self, _: int) -> int:
@@ -80,7 +80,7 @@ class GradNetMethod(Reranker):
         return self.model.transform(queries)
 
     def _walk_new(self, queries: Vectors, top: int) -> Reached:
-        return self._nearest(self.model.expand(self.search(queries, self.model.k)), None, top)
+        return self._nearest(self.model.unseen(queries, self.search(queries, self.model.k)), None, top)
 
     def _walk_rows(self, rows: IntArray, top: int) -> Reached:
         own = np.where(rows < self.candidates, rows, -1)
@@ -91,9 +91,12 @@ class GradNetMethod(Reranker):
         return Reached(found.ids, found.similarities)
 
     def _state(self) -> dict[str, AnyArray]:
-        return {"features": self.model.features, "k": np.array(self.model.k)}
+        kept = {} if self.model.trained is None else self.model.trained.state()
+        return {"features": self.model.features, "k": np.array(self.model.k), **kept}
 
     def _restore(self, state: dict[str, AnyArray]) -> None:
         self.model = GradNet(seed=self.seed, **self.params.model_dump())
-        self.model.adopt(self.vectors, state["features"].astype(np.float32, copy=False), int(state["k"]))
+        features = state["features"].astype(np.float32, copy=False)
+        trained = Trained.restore(state, self.params)
+        self.model.adopt(self.vectors, features, int(state["k"]), trained)
         self._index()

@@ -4,22 +4,26 @@ Z. Dou, H. Cui, L. Zhang and B. Wang, "Learning global and local consistent repr
 image retrieval via deep graph diffusion networks". Trained once on the neighbour graph of a collection, it
 gives every item a feature vector; ranking is then plain search among the features.
 
-    graph.py     mutual neighbours and their weights (eq. 2, 8), codes Z (eq. 9), input H0 (eq. 10)
+    inputs.py    codes Z (eq. 9), input H0 (eq. 10)
+    graph.py     mutual neighbours and their weights (eq. 2, 8)
     choice.py    k, chosen without labels
     network.py   the layers (eq. 11 to 17)
     plan.py      which items a batch needs (section 3.7)
     batches.py   sextets (section 3.8)
     losses.py    local smoothness and global order (eq. 18 to 22)
-    train.py     the training
-    query.py     unseen queries (eq. 23)
+    train.py     the training of one network
+    learning.py  the training as a whole, round after round
+    checkpoint.py  an interrupted training goes on
+    trained.py   what is kept of a training
+    forward.py   unseen queries go forward through the network
+    query.py     unseen queries by expansion (eq. 23)
+    projection.py  features in fewer dimensions
     saving.py    the .safetensors file
 """
 
 from __future__ import annotations
 
-import importlib
 import os
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -27,23 +31,25 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from foldwalk.core.errors import BadInput, MissingExtra, NotFitted
+from foldwalk.core.errors import BadInput, NotFitted
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.ranking import Ranking
 from foldwalk.core.types import Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.neighbors import Searcher, knn_graph, prepare
-from foldwalk.rerank.learned.gradnet.choice import choose_k, largest_k
-from foldwalk.rerank.learned.gradnet.graph import has_no_direction, input_features, on_graph, reordered
+from foldwalk.rerank.learned.gradnet.checkpoint import Checkpoint
+from foldwalk.rerank.learned.gradnet.choice import largest_k
+from foldwalk.rerank.learned.gradnet.learning import Learning, check_start
 from foldwalk.rerank.learned.gradnet.parameters import GradNetParams
 from foldwalk.rerank.learned.gradnet.query import expand, expand_again
 from foldwalk.rerank.learned.gradnet.saving import read_net, write_net
+from foldwalk.rerank.learned.gradnet.trained import Trained
 from foldwalk.rerank.learned.shared.space import canonical_order
 from foldwalk.rerank.order import complete
 from foldwalk.rerank.parameterized import Parameterized
 
 if TYPE_CHECKING:
-    from foldwalk.rerank.learned.gradnet.train import Epoch, GraphTrainer, Listener
+    from foldwalk.rerank.learned.gradnet.train import Listener
 
 
 class GradNet(Parameterized):
@@ -58,6 +64,7 @@ class GradNet(Parameterized):
     Parameters = GradNetParams
     k: int
     features: Float32Array
+    trained: Trained | None
 
     def __init__(self, *, seed: int = 0, **parameters: Any) -> None:
         super().__init__(seed=seed, **parameters)
@@ -68,76 +75,108 @@ class GradNet(Parameterized):
         gallery: npt.ArrayLike,
         y: Any = None,  # noqa: ARG002
         *,
+        queries: npt.ArrayLike | None = None,
+        start: GradNet | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         listener: Listener | None = None,
     ) -> Self:
         """Train on the gallery, (n, d). `listener` is called with an `Epoch` after every epoch.
 
+        With `truncate`, only the nearest items of these `queries` train (section 3.7). Training goes on from
+        the weights of `start`: after a few vectors were added, few epochs will do. What was done when it
+        breaks off is kept in the file `checkpoint`; called again with it, it goes on there.
         `y` has a place because scikit-learn gives it one; it is not looked at.
         """
-        metric = self.params.metric
-        vectors = prepare(Vectors.check(gallery, "gallery", owned=metric == "euclidean"), metric)
-        wanted = min(largest_k(self.params), len(vectors) - 1)
+        p = self.params
+        vectors = prepare(Vectors.check(gallery, "gallery", owned=p.metric == "euclidean"), p.metric)
+        if not p.truncate:
+            return self._fit(vectors, listener, start, checkpoint)
+        if queries is None:
+            raise BadInput(
+                "truncate trains on the nearest items of the queries, and there are none: "
+                "fit(gallery, queries=...) takes them, or leave truncate out."
+            )
+        asked = prepare(Vectors.check(queries, "queries", vectors.dim), p.metric)
+        nearest = Searcher(vectors, p.metric, p.search, self.seed).search(
+            asked, min(p.truncate, len(vectors))
+        )
+        rows = np.unique(nearest.ids[nearest.ids >= 0]).astype(np.int64)
+        inner = type(self)(seed=self.seed, **p.model_dump())
+        inner._fit(Vectors(vectors.values[rows]), listener, start, checkpoint)
+        return self.adopt_part(vectors, rows, inner)
+
+    def _fit(
+        self,
+        vectors: Vectors,
+        listener: Listener | None,
+        start: GradNet | None,
+        checkpoint: str | os.PathLike[str] | None,
+    ) -> Self:
+        p = self.params
+        wanted = min(largest_k(p), len(vectors) - 1)
         if wanted < 1:
             nobody = np.zeros((len(vectors), 0))
-            neighbors = Neighbors(nobody.astype(np.int32), nobody.astype(np.float32), self.params.metric)
+            neighbors = Neighbors(nobody.astype(np.int32), nobody.astype(np.float32), p.metric)
         else:
-            neighbors = knn_graph(vectors, wanted, self.params.metric, seed=self.seed)
-        return self.fit_graph(vectors, neighbors, listener)
+            neighbors = knn_graph(vectors, wanted, p.metric, seed=self.seed)
+        return self.fit_graph(vectors, neighbors, listener, start=start, checkpoint=checkpoint)
 
-    def fit_graph(self, vectors: Vectors, neighbors: Neighbors, listener: Listener | None = None) -> Self:
+    def fit_graph(
+        self,
+        vectors: Vectors,
+        neighbors: Neighbors,
+        listener: Listener | None = None,
+        *,
+        start: GradNet | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> Self:
         """Train on vectors that `foldwalk.neighbors.prepare` has seen and whose neighbours are known."""
-        trainer_class, p = _trainer(), self.params
+        weights = None if start is None else self._weights_of(start, vectors.dim)
         order = canonical_order(vectors)
-        ordered, around = Vectors(vectors.values[order]), reordered(neighbors, order)
-        first_k = p.fixed_k or choose_k(around)
-        inputs = input_features(ordered, p, self.seed)
-        nobody = has_no_direction(ordered, p.metric)
-        rounds: list[Float32Array] = []
+        ordered = Vectors(vectors.values[order])
+        learning = Learning(ordered, self.params, self.seed, order, listener)
+        if checkpoint is not None:
+            learning.checkpoint = Checkpoint.open(checkpoint, ordered, self.params, self.seed, weights)
+        trained, features = learning.run(neighbors, weights)
+        return self.adopt(vectors, features, max(trained.k, 1), trained)
 
-        def in_given_order(features: Float32Array) -> Float32Array:
-            """The rounds side by side, scaled so that a cosine is the mean of theirs."""
-            joined = np.hstack([*rounds, features])
-            joined /= np.float32(np.sqrt(len(rounds) + 1))
-            back = np.empty_like(joined)
-            back[order] = joined
-            back[order[nobody]] = 0
-            return back
+    def _weights_of(self, start: GradNet, dim: int) -> Trained:
+        if start.trained is None:
+            raise BadInput("the GRAD-Net to start from was saved without its weights: train it anew.")
+        if start.vectors.dim != dim:
+            raise BadInput(f"the GRAD-Net to start from reads {start.vectors.dim} dimensions, not {dim}.")
+        check_start(start.params, self.params)
+        return start.trained
 
-        def tell(epoch: Epoch) -> None:
-            if listener is not None:
-                number = len(rounds) * p.epochs + epoch.number
-                listener(replace(epoch, number=number, features=lambda: in_given_order(epoch.features())))
-
-        while True:
-            k = p.fixed_k or choose_k(around)
-            graph = on_graph(inputs, around.first(min(k, around.k)), p)
-            features = trainer_class(graph, p, self.seed).run(tell)
-            if len(rounds) + 1 == p.rounds or not around.k:
-                return self.adopt(vectors, in_given_order(features), first_k)
-            features[nobody] = 0
-            rounds.append(features)
-            around = knn_graph(Vectors(features), around.k, seed=self.seed)
-
-    def adopt(self, vectors: Vectors, features: Float32Array, k: int) -> Self:
-        """Take features that were learned before."""
-        self._vectors, self.features, self.k = vectors, features, k
+    def adopt(self, vectors: Vectors, features: Float32Array, k: int, trained: Trained | None = None) -> Self:
+        """Take features that were learned before; without `trained`, unseen queries are expanded."""
+        self._vectors, self.features, self.k, self.trained = vectors, features, k, trained
         self.__dict__.pop("learned", None)
         return self
+
+    def adopt_part(self, vectors: Vectors, rows: IntArray, part: GradNet) -> Self:
+        """Take what was learned on some rows of the vectors; the features of the others are zero."""
+        features = np.zeros((len(vectors), part.features.shape[1]), np.float32)
+        features[rows] = part.features
+        trained = None if part.trained is None else part.trained.spread(rows, len(vectors))
+        return self.adopt(vectors, features, part.k, trained)
 
     def fit_transform(self, gallery: npt.ArrayLike, y: Any = None) -> Float32Array:  # noqa: ARG002
         """Train, and give the features learned for the gallery itself; `transform` is for everybody else."""
         return self.fit(gallery).features
 
     def transform(self, queries: npt.ArrayLike) -> Float32Array:
-        """The learned features of queries that were never seen, (q, D), by QFE."""
+        """The learned features of queries that were never seen, (q, D)."""
         vectors = prepare(Vectors.check(queries, "queries", self.vectors.dim), self.params.metric)
         searcher = Searcher(self.vectors, self.params.metric, self.params.search, self.seed)
-        return self.expand(searcher.search(vectors, min(self.k, len(self.vectors)))).values
+        return self.unseen(vectors, searcher.search(vectors, min(self.k, len(self.vectors)))).values
 
-    def expand(self, found: Neighbors) -> Vectors:
-        """QFE for queries whose nearest items by plain similarity are `found`."""
-        queries = expand(found, Vectors(self.features), self.params.kernel)
-        return expand_again(queries, self.learned, self.k) if self.params.expansions == 2 else queries
+    def unseen(self, queries: Vectors, found: Neighbors) -> Vectors:
+        """Learned features of queries whose nearest items by plain similarity are `found`."""
+        if self.trained is not None and self.params.unseen == "forward":
+            return Vectors(self.trained.features(queries, found))
+        expanded = expand(found, Vectors(self.features), self.params.kernel)
+        return expand_again(expanded, self.learned, self.k) if self.params.expansions == 2 else expanded
 
     def rank(self, queries: npt.ArrayLike, top: int = 100) -> Ranking:
         """Rank the gallery for queries that were never seen."""
@@ -152,18 +191,21 @@ class GradNet(Parameterized):
         return _as_ranking(found.first(min(top, len(own) - 1)), own, len(own))
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write vectors, learned features and parameters to one .safetensors file."""
+        """Write vectors, learned features, weights and parameters to one .safetensors file."""
         arrays = {"vectors": self.vectors.values, "features": self.features}
+        if self.trained is not None:
+            arrays |= self.trained.state()
         facts = {"parameters": self.params.model_dump(), "seed": self.seed, "k": self.k}
         return write_net(path, arrays, facts)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """A network as `save` wrote it, ready to rank; torch is not needed."""
-        vectors, features, facts = read_net(path)
+        vectors, features, arrays, facts = read_net(path)
         try:
             net = cls(seed=facts["seed"], **facts["parameters"])
-            return net.adopt(vectors, features, int(facts["k"]))
+            trained = Trained.restore(arrays, net.params)
+            return net.adopt(vectors, features, int(facts["k"]), trained)
         except (KeyError, TypeError, ValueError) as error:
             raise BadInput(f"{path} is not a GRAD-Net saved by foldwalk: {error}.") from None
 
@@ -186,15 +228,3 @@ class GradNet(Parameterized):
 def _as_ranking(found: Neighbors, own: IntArray | None, n: int) -> Ranking:
     whole = complete(found, own, n)
     return Ranking(whole.ids.astype(np.int64), whole.similarities)
-
-
-def _trainer() -> type[GraphTrainer]:
-    """The part that needs torch, imported when it is first needed."""
-    try:
-        module = importlib.import_module("foldwalk.rerank.learned.gradnet.train")
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] != "torch":
-            raise
-        raise MissingExtra("torch", "learn", "GRAD-Net") from None
-    trainer: type[GraphTrainer] = module.GraphTrainer
-    return trainer

@@ -59,7 +59,13 @@ class GradNetParams(Params):
     patience: int = Field(
         0, ge=0, le=100_000, description="epochs without a lower loss after which training stops; 0: never"
     )
-    expansions: int = Field(1, ge=1, le=2, description="how often an unseen query is expanded (QFE)")
+    unseen: Literal["forward", "expand"] = Field(
+        "forward", description="unseen queries go through the trained network, or are expanded (QFE, eq. 23)"
+    )
+    expansions: int = Field(1, ge=1, le=2, description="how often an unseen query is expanded")
+    dimensions: int = Field(
+        0, ge=0, le=100_000, description="of the features, by their principal axes; 0: all there are"
+    )
     truncate: int = Field(
         0, ge=0, le=10_000_000, description="nearest of each joining query that enter the graph; 0: all items"
     )

@@ -1,7 +1,8 @@
 """A trained GRAD-Net in one .safetensors file: arrays and a line of JSON, nothing that runs when it is read.
 
-Kept are the vectors and their learned features: an unseen query is a mixture of learned features (eq. 23), so
-the weights of the layers are not needed any more. The array `features` can be read by any other program.
+Kept are the vectors, their learned features and what `trained.py` lists: the weights of the layers and what a
+vector that comes later needs to go forward through them. Any program can read the array `features`.
+The first format had vectors and features alone; such a file still ranks unseen queries by eq. 23.
 """
 
 from __future__ import annotations
@@ -18,25 +19,46 @@ from foldwalk.core.types import AnyArray, Float32Array
 from foldwalk.core.vectors import Vectors
 from foldwalk.core.whole_files import written_whole
 
-FORMAT = "foldwalk gradnet 1"
+FORMAT, BEFORE = "foldwalk gradnet 2", "foldwalk gradnet 1"
 
 
 def write_net(path: str | os.PathLike[str], arrays: dict[str, AnyArray], facts: dict[str, Any]) -> Path:
     """Write the file whole or not at all."""
+    return write_arrays(path, arrays, facts, FORMAT)
+
+
+def read_net(
+    path: str | os.PathLike[str],
+) -> tuple[Vectors, Float32Array, dict[str, AnyArray], dict[str, Any]]:
+    """The vectors, the features, the other arrays and the facts that `write_net` was given."""
+    arrays, facts = read_arrays(path, (FORMAT, BEFORE), "a GRAD-Net")
+    try:
+        vectors, features = (Vectors.check(arrays.pop(name), name) for name in ("vectors", "features"))
+        if len(vectors) != len(features):
+            raise ValueError("vectors and features do not belong together")
+    except (KeyError, ValueError) as error:
+        raise BadInput(f"{path} is not a GRAD-Net saved by foldwalk: {_why(error)}.") from None
+    return vectors, features.values, arrays, facts
+
+
+def write_arrays(
+    path: str | os.PathLike[str], arrays: dict[str, AnyArray], facts: dict[str, Any], form: str
+) -> Path:
     target = Path(path)
     if target.suffix != ".safetensors":
         raise BadInput(f"{target}: a GRAD-Net is saved as .safetensors.")
     if not target.parent.is_dir():
         raise MissingData(f"{target.parent} is not a folder; create it first.")
-    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    content = _safetensors().numpy.save(contiguous, {"format": FORMAT, "facts": json.dumps(facts)})
+    contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    content = _safetensors().numpy.save(contiguous, {"format": form, "facts": json.dumps(facts)})
     with written_whole(target) as file:
         file.write(content)
     return target
 
 
-def read_net(path: str | os.PathLike[str]) -> tuple[Vectors, Float32Array, dict[str, Any]]:
-    """The vectors, features and facts that `write_net` was given."""
+def read_arrays(
+    path: str | os.PathLike[str], forms: tuple[str, ...], what: str
+) -> tuple[dict[str, AnyArray], dict[str, Any]]:
     source = Path(path)
     if not source.is_file():
         raise MissingData(f"{source} does not exist.")
@@ -44,16 +66,16 @@ def read_net(path: str | os.PathLike[str]) -> tuple[Vectors, Float32Array, dict[
     try:
         with package.safe_open(source, framework="np") as file:
             header = file.metadata() or {}
-            if header.get("format") != FORMAT:
+            if header.get("format") not in forms:
                 raise ValueError("it has another format")
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        vectors, features = (Vectors.check(arrays[name], name) for name in ("vectors", "features"))
-        if len(vectors) != len(features):
-            raise ValueError("vectors and features do not belong together")
-        return vectors, features.values, dict(json.loads(header["facts"]))
+        return arrays, dict(json.loads(header["facts"]))
     except Exception as error:  # broken bytes lead the reader to errors of any kind
-        why = " ".join(str(error).split())[:200].rstrip(".")
-        raise BadInput(f"{source} is not a GRAD-Net saved by foldwalk: {why}.") from None
+        raise BadInput(f"{source} is not {what} saved by foldwalk: {_why(error)}.") from None
+
+
+def _why(error: Exception) -> str:
+    return " ".join(str(error).split())[:200].rstrip(".")
 
 
 def _safetensors() -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,7 +13,7 @@ from torch.nn import functional
 
 from foldwalk.core.progress import task
 from foldwalk.core.seeds import generator
-from foldwalk.core.types import Float32Array, IntArray
+from foldwalk.core.types import AnyArray, Float32Array, IntArray
 from foldwalk.rerank.learned.gradnet.batches import Batch, SextetSampler
 from foldwalk.rerank.learned.gradnet.graph import GraphInput
 from foldwalk.rerank.learned.gradnet.losses import sextet_losses, sextet_pairs
@@ -20,8 +21,8 @@ from foldwalk.rerank.learned.gradnet.network import GradNetwork
 from foldwalk.rerank.learned.gradnet.parameters import GradNetParams
 from foldwalk.rerank.learned.gradnet.plan import Plan, hop_everywhere, needed, whole_graph, within
 
-# The rate is halved after these shares of the epochs: 30 and 100 of the paper's 300.
-HALVED_AFTER = (1 / 10, 1 / 3)
+# The rate is halved after a tenth and a third of the epochs: 30 and 100 of the paper's 300.
+HALVED_AFTER = (10, 3)
 # The loss of an epoch counts as lower when it is lower by this share.
 LOWER = 1e-3
 # Above so many items `batch=0` means clustered batches of so many sextets: one batch would need their memory.
@@ -64,6 +65,7 @@ class GraphTrainer:
         self.sampler = SextetSampler(graph.affinity, batch, generator(seed, "gradnet sextets"))
         self.network = GradNetwork(graph, params, generator(seed, "gradnet network"))
         self.adam = torch.optim.Adam(self.network.parameters(), lr=params.learning_rate)
+        self.epochs, self.lowest, self.since = 0, np.inf, 0
 
     def run(self, listener: Listener | None = None) -> Float32Array:
         """Train, and return the features of every item, (n, D), scaled to length one."""
@@ -73,24 +75,22 @@ class GraphTrainer:
     def train(self, listener: Listener | None = None) -> None:
         """Train; the features are then asked for by `features` or, where they are many, `feature_blocks`."""
         p = self.params
-        halving = [max(1, round(p.epochs * share)) for share in HALVED_AFTER]
-        rate = torch.optim.lr_scheduler.MultiStepLR(self.adam, halving, gamma=0.5)
-        lowest, since = np.inf, 0
         with task("GRAD-Net", p.epochs) as advance:
-            for number in range(1, p.epochs + 1):
+            advance(self.epochs)
+            while self.epochs < p.epochs and not (p.patience and self.since >= p.patience):
+                for group in self.adam.param_groups:
+                    group["lr"] = rate_of(p.learning_rate, self.epochs, p.epochs)
                 steps = [self.step(batch) for batch in self.sampler.epoch() if len(batch.sextets)]
                 if not steps:  # nobody has both a neighbour and a stranger: nothing can be learned
                     break
-                rate.step()
+                self.epochs += 1
                 local, global_, penalty = (float(term) for term in np.mean(steps, axis=0))
-                epoch = Epoch(number, local, global_, penalty, self.features)
+                epoch = Epoch(self.epochs, local, global_, penalty, self.features)
+                self.since = 0 if epoch.loss < self.lowest * (1 - LOWER) else self.since + 1
+                self.lowest = min(self.lowest, epoch.loss)
                 if listener is not None:
                     listener(epoch)
                 advance(1)
-                since = 0 if epoch.loss < lowest * (1 - LOWER) else since + 1
-                lowest = min(lowest, epoch.loss)
-                if p.patience and since >= p.patience:
-                    break
 
     def step(self, batch: Batch) -> tuple[float, ...]:
         """One step of Adam on one batch; the weighted terms of eq. 22."""
@@ -164,3 +164,38 @@ class GraphTrainer:
             else:
                 block = above[-1]
             yield np.ascontiguousarray(functional.normalize(block).cpu().numpy())
+
+    def weights(self) -> dict[str, AnyArray]:
+        """The parameters of the network, as arrays of their own."""
+        return {name: value.cpu().numpy().copy() for name, value in self.network.state_dict().items()}
+
+    def start_from(self, weights: dict[str, AnyArray]) -> None:
+        """Go on from the weights of another training of the same shape."""
+        self.network.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})
+
+    def state(self) -> tuple[dict[str, AnyArray], dict[str, Any]]:
+        """Everything the training goes on from: arrays, and facts for a line of JSON."""
+        arrays = self.weights()
+        for number, moments in self.adam.state_dict()["state"].items():
+            arrays |= {f"adam{number}.{name}": value.cpu().numpy().copy() for name, value in moments.items()}
+        rngs = [rng.bit_generator.state for rng in (self.sampler.rng, self.network.rng)]
+        facts = {"epochs": self.epochs, "lowest": self.lowest, "since": self.since, "random": rngs}
+        return arrays, facts
+
+    def restore(self, arrays: dict[str, AnyArray], facts: dict[str, Any]) -> None:
+        """The opposite of `state`."""
+        self.start_from({name: array for name, array in arrays.items() if not name.startswith("adam")})
+        moments: dict[int, dict[str, torch.Tensor]] = {}
+        for name, array in arrays.items():
+            if name.startswith("adam"):
+                number, key = name.removeprefix("adam").split(".")
+                moments.setdefault(int(number), {})[key] = torch.from_numpy(array)
+        self.adam.load_state_dict({**self.adam.state_dict(), "state": moments})
+        self.epochs, self.lowest, self.since = facts["epochs"], facts["lowest"], facts["since"]
+        for rng, state in zip((self.sampler.rng, self.network.rng), facts["random"], strict=True):
+            rng.bit_generator.state = state
+
+
+def rate_of(rate: float, done: int, epochs: int) -> float:
+    """The rate after so many epochs; shares of few epochs are rounded up, so that each rate is had once."""
+    return float(rate * 0.5 ** sum(done >= -(-epochs // share) for share in HALVED_AFTER))

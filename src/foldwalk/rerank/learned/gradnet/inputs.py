@@ -1,0 +1,127 @@
+"""What the network reads of each vector: its direction and its codes Z (eq. 9), side by side (eq. 10).
+
+Learned once from the collection and kept, so that vectors that come later are placed as the others were.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from foldwalk.core.principal import principal
+from foldwalk.core.seeds import generator
+from foldwalk.core.types import AnyArray, BoolArray, Float32Array, Float64Array
+from foldwalk.core.vectors import Vectors
+from foldwalk.graph import anchor_graph, local_anchor_embedding
+from foldwalk.rerank.learned.gradnet.parameters import GradNetParams
+from foldwalk.rerank.learned.shared.space import Lift
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """H0 = [X, Z]: the vectors, rotated if they have more dimensions than items, beside their codes.
+
+    `rotation` (d, r) or None; `mean` (r,) is taken off, or `lift` raises points of a Euclidean space to a
+    sphere; `centres` are the k-means centres of each codebook. None of them depends on the order of items.
+    """
+
+    metric: str
+    rotation: Float32Array | None
+    mean: Float64Array | None
+    lift: Lift | None
+    centres: list[Float32Array]
+    nearest: int
+    codes_only: bool
+
+    @classmethod
+    def learn(cls, vectors: Vectors, params: GradNetParams, seed: int) -> Inputs:
+        # Rotated, the vectors have the same distances in fewer dimensions: there is less to do.
+        rotation = rotation_of(vectors.values)
+        values = vectors.values if rotation is None else rotated(vectors.values, rotation)
+        lift = Lift.learn(values) if params.metric != "cosine" else None
+        # Pixels and most features are positive and all point much the same way; what they share tells nothing
+        # and drowns the rest in the first layer.
+        mean = values.mean(axis=0, dtype=np.float64) if lift is None and params.centre else None
+        centres = []
+        if params.anchors or params.codes_only:
+            # What one k-means finds depends on where it began.
+            seeds = generator(seed, "gradnet anchors").integers(2**32, size=params.codebooks)
+            count, same = max(params.anchors, 1), Vectors(values)
+            centres = [
+                anchor_graph(same, count, params.nearest_anchors, int(one)).anchors.values for one in seeds
+            ]
+        return cls(params.metric, rotation, mean, lift, centres, params.nearest_anchors, params.codes_only)
+
+    def place(self, vectors: Vectors) -> Float32Array:
+        """H0 of vectors as the metric sees them; zero where there is no direction."""
+        values = vectors.values if self.rotation is None else rotated(vectors.values, self.rotation)
+        parts = [] if self.codes_only else [self._directions(values)]
+        if self.centres:
+            same = Vectors(values)
+            books = [codes(same, Vectors(centres), self.nearest) for centres in self.centres]
+            # Side by side their lengths make up one code's.
+            parts.append(np.hstack(books) / np.float32(np.sqrt(len(books))))
+        features = np.hstack(parts)
+        features[has_no_direction(vectors, self.metric)] = 0
+        return features
+
+    def _directions(self, values: Float32Array) -> Float32Array:
+        """Vectors whose cosines tell what their metric tells."""
+        if self.lift is not None:
+            return self.lift.place(values)
+        if self.mean is None:
+            return values
+        return Vectors(np.ascontiguousarray(values - self.mean, np.float32)).unit().values
+
+    def state(self) -> dict[str, AnyArray]:
+        arrays: dict[str, AnyArray] = {f"centres{i}": centres for i, centres in enumerate(self.centres)}
+        if self.rotation is not None:
+            arrays["rotation"] = self.rotation
+        if self.mean is not None:
+            arrays["mean"] = self.mean
+        if self.lift is not None:
+            arrays |= {"lift_centre": self.lift.centre, "lift_scale": self.lift.scale}
+        return arrays
+
+    @classmethod
+    def restore(cls, state: dict[str, AnyArray], params: GradNetParams) -> Inputs:
+        count = sum(name.startswith("centres") for name in state)
+        lift = Lift(state["lift_centre"], state["lift_scale"]) if "lift_centre" in state else None
+        return cls(
+            params.metric,
+            state.get("rotation"),
+            state.get("mean"),
+            lift,
+            [state[f"centres{i}"] for i in range(count)],
+            params.nearest_anchors,
+            params.codes_only,
+        )
+
+
+def codes(vectors: Vectors, centres: Vectors, nearest: int) -> Float32Array:
+    """Z of eq. 9: each item as a mixture of its nearest k-means centres, rows sum to one."""
+    return np.asarray(local_anchor_embedding(vectors, centres, nearest).toarray(), np.float32)
+
+
+def has_no_direction(vectors: Vectors, metric: str) -> BoolArray:
+    """Zero rows under the cosine: they find nothing and nobody finds them."""
+    return vectors.zero_rows if metric == "cosine" else np.zeros(len(vectors), np.bool_)
+
+
+def rotation_of(values: Float32Array) -> Float32Array | None:
+    """The principal axes (d, r) of n rows of more than n dimensions: at most n, and nothing is lost."""
+    n, dim = values.shape
+    if dim <= n:
+        return None
+    wide = values.astype(np.float64)
+    squares, rows = principal(wide @ wide.T)
+    kept = squares > squares[0] * 1e-12
+    kept[0] = True  # one dimension at least, even where all is zero
+    rows = rows[:, kept] * np.sign(rows[np.abs(rows).argmax(axis=0), np.arange(n)])[kept]
+    axes = wide.T @ (rows / np.sqrt(np.maximum(squares[kept], 1e-30)))
+    return np.ascontiguousarray(axes, np.float32)
+
+
+def rotated(values: Float32Array, rotation: Float32Array) -> Float32Array:
+    return np.ascontiguousarray(values.astype(np.float64) @ rotation, np.float32)

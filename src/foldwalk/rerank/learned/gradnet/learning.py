@@ -1,0 +1,143 @@
+"""The training as a whole: round after round, from the vectors to what is kept of the networks."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from foldwalk.core.errors import BadInput, MissingExtra
+from foldwalk.core.neighbors import Neighbors
+from foldwalk.core.types import Float32Array, IntArray
+from foldwalk.core.vectors import Vectors
+from foldwalk.neighbors import knn_graph
+from foldwalk.rerank.learned.gradnet.checkpoint import Checkpoint
+from foldwalk.rerank.learned.gradnet.choice import choose_k
+from foldwalk.rerank.learned.gradnet.forward import Round, Weights
+from foldwalk.rerank.learned.gradnet.graph import on_graph, reordered
+from foldwalk.rerank.learned.gradnet.inputs import Inputs, has_no_direction
+from foldwalk.rerank.learned.gradnet.parameters import GradNetParams
+from foldwalk.rerank.learned.gradnet.projection import Projection, blocks_of
+from foldwalk.rerank.learned.gradnet.trained import Trained, side_by_side
+
+if TYPE_CHECKING:
+    from foldwalk.rerank.learned.gradnet.train import Epoch, GraphTrainer, Listener
+
+# What two trainings must have in common if one is to go on from the other's weights.
+SHAPES = (
+    *("metric", "centre", "anchors", "codebooks", "nearest_anchors", "codes_only"),
+    *("layer_sizes", "second_order"),
+)
+
+
+@dataclass(eq=False)
+class Learning:
+    """One training; items are in an order by their contents, so that the gallery's order does not matter."""
+
+    vectors: Vectors
+    params: GradNetParams
+    seed: int
+    order: IntArray
+    listener: Listener | None = None
+    checkpoint: Checkpoint | None = None
+
+    def run(self, around: Neighbors, start: Trained | None) -> tuple[Trained, Float32Array]:
+        """Train, and return what is kept and the features of the items, both in the gallery's order."""
+        trainer_class, p = _trainer(), self.params
+        inputs = Inputs.learn(self.vectors, p, self.seed) if start is None else start.inputs
+        h0, nobody = inputs.place(self.vectors), has_no_direction(self.vectors, p.metric)
+        around = reordered(around, self.order)
+        rounds: list[Round] = []
+        learned: list[Float32Array] = []
+        while True:
+            near = around.first(min(p.fixed_k or choose_k(around), around.k))
+            graph = on_graph(h0, near, p)
+            trainer = trainer_class(graph, p, self.seed)
+            if start is not None:
+                trainer.start_from(start.rounds[min(len(rounds), len(start.rounds) - 1)].weights.state())
+            features = self._trained(trainer, len(rounds), self._teller(learned))
+            features[nobody] = 0
+            learned.append(features)
+            rounds.append(Round.of(Weights.restore(trainer.weights()), graph, near))
+            if len(rounds) == p.rounds or not around.k:
+                break
+            around = knn_graph(Vectors(features), around.k, seed=self.seed)
+        n = len(self.vectors)
+        kept = Trained(p, inputs, [one.spread(self.order, n) for one in rounds])
+        kept.spaces = [self._in_given_order(features) for features in learned[:-1]]
+        joined = self._in_given_order(side_by_side(learned))
+        if 0 < p.dimensions < joined.shape[1]:
+            kept.projection = Projection.learn(blocks_of(side_by_side(learned)), p.dimensions)
+        return kept, kept.narrow(joined)
+
+    def _trained(self, trainer: GraphTrainer, number: int, tell: Callable[[Epoch], None]) -> Float32Array:
+        """Run one round, or what is left of it."""
+        kept = self.checkpoint
+        if kept is None:
+            return trainer.run(tell)
+        if number < len(kept.done):
+            trainer.start_from(kept.done[number])
+            return trainer.features()
+        if kept.current is not None:
+            trainer.restore(*kept.current)
+
+        def keep(epoch: Epoch) -> None:
+            kept.keep(trainer)
+            tell(epoch)
+
+        try:
+            features = trainer.run(keep)
+        except BaseException:
+            kept.write()
+            raise
+        kept.finish(trainer.weights())
+        return features
+
+    def _teller(self, before: list[Float32Array]) -> Callable[[Epoch], None]:
+        """Tells the listener of an epoch, counted over the rounds, with the features of all rounds so far."""
+        done = list(before)
+
+        def tell(epoch: Epoch) -> None:
+            if self.listener is not None:
+                number = len(done) * self.params.epochs + epoch.number
+
+                def features() -> Float32Array:
+                    nobody = has_no_direction(self.vectors, self.params.metric)
+                    now = epoch.features()
+                    now[nobody] = 0
+                    return self._in_given_order(side_by_side([*done, now]))
+
+                self.listener(replace(epoch, number=number, features=features))
+
+        return tell
+
+    def _in_given_order(self, features: Float32Array) -> Float32Array:
+        back = np.empty_like(features)
+        back[self.order] = features
+        return back
+
+
+def check_start(start: GradNetParams, params: GradNetParams) -> None:
+    """Refuse to go on from weights of another shape."""
+    for name in SHAPES:
+        before, now = getattr(start, name), getattr(params, name)
+        if before != now:
+            raise BadInput(
+                f"the weights to start from were trained with {name}={before}, but {name} is {now}: "
+                f"take the same."
+            )
+
+
+def _trainer() -> type[GraphTrainer]:
+    """The part that needs torch, imported when it is first needed."""
+    try:
+        module = importlib.import_module("foldwalk.rerank.learned.gradnet.train")
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] != "torch":
+            raise
+        raise MissingExtra("torch", "learn", "GRAD-Net") from None
+    trainer: type[GraphTrainer] = module.GraphTrainer
+    return trainer

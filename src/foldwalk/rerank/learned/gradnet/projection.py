@@ -1,0 +1,42 @@
+"""Learned features in fewer dimensions: the directions in which the collection's features extend the most.
+
+They are the first right singular vectors of the features, without centring, so that cosines are kept as well
+as they can be. Learned from the D x D products, summed over blocks of rows: no second copy of the features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from foldwalk.core.principal import principal
+from foldwalk.core.types import Float32Array
+from foldwalk.core.vectors import Vectors
+
+
+@dataclass(frozen=True, eq=False)
+class Projection:
+    """`axes` (D, dimensions); fewer where the features do not extend in as many."""
+
+    axes: Float32Array
+
+    @classmethod
+    def learn(cls, blocks: Iterable[Float32Array], dimensions: int) -> Projection:
+        """From all features, in blocks of rows (any number of rows, D)."""
+        gram = sum(block.T.astype(np.float64) @ block for block in blocks)
+        squares, axes = principal(np.asarray(gram))
+        kept = max(1, int((squares[:dimensions] > squares[0] * 1e-10).sum()))
+        axes = axes[:, :kept]
+        # Eigenvectors come with either sign.
+        signs = np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(kept)])
+        return cls(np.ascontiguousarray(axes * signs, np.float32))
+
+    def place(self, features: Float32Array) -> Float32Array:
+        """The features in the kept dimensions, scaled to length one again."""
+        return Vectors(np.ascontiguousarray(features @ self.axes)).unit().values
+
+
+def blocks_of(features: Float32Array, rows: int = 4096) -> Iterable[Float32Array]:
+    return (features[start : start + rows] for start in range(0, len(features), rows))

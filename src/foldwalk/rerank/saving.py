@@ -15,6 +15,7 @@ from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.vectors import Vectors
 from foldwalk.core.whole_files import written_whole
 from foldwalk.rerank.base import Reranker
+from foldwalk.rerank.precomputed import KnownPairs
 from foldwalk.rerank.registry import create
 
 FORMAT = 1
@@ -33,13 +34,17 @@ def save(method: Reranker, path: str | os.PathLike[str]) -> Path:
         "parameters": method.params.model_dump(),
         "seed": method.seed,
     }
-    arrays: dict[str, Any] = {"header": np.array(json.dumps(header)), "vectors": method.vectors.values}
+    arrays: dict[str, Any] = {"vectors": method.vectors.values}
     known = method.known_neighbors
-    if known is not None:
+    if method.pairs is not None:
+        header["pairs"] = method.pairs.metric
+        arrays = dict(method.pairs.saved())
+    elif known is not None:
         arrays["neighbor_ids"], arrays["neighbor_similarities"] = known.ids, known.similarities
         if known.least is not None:
             arrays["neighbor_least"] = known.least
         arrays["neighbor_origin"] = np.array(json.dumps({"recall": known.recall, "how": known.how}))
+    arrays["header"] = np.array(json.dumps(header))
     arrays |= {f"state_{name}": array for name, array in method.state().items()}
     with written_whole(target) as file:
         np.savez(file, **arrays)
@@ -58,8 +63,12 @@ def load(path: str | os.PathLike[str]) -> Reranker:
         if header.get("format") != FORMAT:
             raise BadInput(f"{source} was written by another version of foldwalk; fit and save it again.")
         method = create(header["method"], seed=header["seed"], **header["parameters"])
-        vectors = Vectors.check(arrays["vectors"], str(source))
-        neighbors = None
+        neighbors, pairs = None, None
+        if "pairs" in header:
+            pairs = KnownPairs.from_saved(arrays, header["pairs"])
+            vectors = pairs.items
+        else:
+            vectors = Vectors.check(arrays["vectors"], str(source))
         if "neighbor_ids" in arrays:
             origin = json.loads(str(arrays["neighbor_origin"]))
             ids, similarities = arrays["neighbor_ids"], arrays["neighbor_similarities"]
@@ -68,7 +77,7 @@ def load(path: str | os.PathLike[str]) -> Reranker:
                 checked, recall=origin["recall"], how=origin["how"], least=arrays.get("neighbor_least")
             )
         state = {name.removeprefix("state_"): a for name, a in arrays.items() if name.startswith("state_")}
-        method.adopt(vectors, neighbors=neighbors, state=state)
+        method.adopt(vectors, neighbors=neighbors, state=state, pairs=pairs)
     except (BadInput, MissingData):
         raise
     except Exception as error:  # broken bytes lead the readers to errors of any kind

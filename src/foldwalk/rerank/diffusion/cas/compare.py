@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy import sparse
 
-from foldwalk.core.types import Float32Array
-from foldwalk.core.vectors import Vectors
-from foldwalk.neighbors.similarity import pair_similarities
+from foldwalk.core.types import AnyArray, Float32Array, IntArray
 from foldwalk.rerank.fusion import distance_from_similarity
 from foldwalk.walk import InvertedList, scale_rows
 
@@ -52,10 +52,14 @@ class Closeness:
         return np.asarray(np.sqrt(np.maximum(own + theirs - 2 * products, 0)), dtype=np.float32)
 
 
-def plain_distances(queries: Vectors, items: Vectors, scale: Float32Array, metric: str) -> Float32Array:
+def plain_distances(
+    similarities_of: Callable[[IntArray, AnyArray], Float32Array],
+    items: int,
+    scale: Float32Array,
+    metric: str,
+) -> Float32Array:
     """d of eq. 1 for every pair, over the largest in its row, (q, items)."""
-    every = np.tile(np.arange(len(items)), len(queries))
-    ends = np.arange(len(queries) + 1) * len(items)
-    similarities = pair_similarities(queries.values, items.values, ends, every, metric == "cosine")
-    squared = distance_from_similarity(similarities, metric).reshape(len(queries), -1)
+    every = np.tile(np.arange(items), len(scale))
+    ends = np.arange(len(scale) + 1) * items
+    squared = distance_from_similarity(similarities_of(ends, every), metric).reshape(len(scale), -1)
     return np.asarray(squared / scale[:, None], dtype=np.float32)

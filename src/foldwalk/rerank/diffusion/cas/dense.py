@@ -8,7 +8,7 @@ from scipy.linalg import solve_continuous_lyapunov
 
 from foldwalk.core.errors import BadInput
 from foldwalk.core.types import Float64Array
-from foldwalk.rerank.base import DENSE_UP_TO
+from foldwalk.rerank.precomputed import DENSE_UP_TO
 
 
 def fixed_point(transitions: sparse.csr_array, alpha: float, solver: str) -> sparse.csr_array:

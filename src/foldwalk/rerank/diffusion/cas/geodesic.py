@@ -14,8 +14,9 @@ from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray, Scalar
 from foldwalk.graph import as_rows
 from foldwalk.neighbors.similarity import pair_similarity
-from foldwalk.walk.csr import parts
+from foldwalk.walk.csr import Parts, parts
 from foldwalk.walk.divergence import divergences_within
+from foldwalk.walk.entries import entry
 from foldwalk.walk.overlap import ENTROPY
 from foldwalk.walk.paths import next_item, shorten
 from foldwalk.walk.select import offer, sort_heap
@@ -41,6 +42,8 @@ def ranked_by_paths(
     scale: Float32Array,
     omega: Scalar,
     cosine: bool,
+    known: Parts,
+    least: Float32Array,
     order: Int32Array,
     candidates: int,
     own: IntArray,
@@ -52,7 +55,9 @@ def ranked_by_paths(
 
     Items are settled in the order of their paths; no later one can be among the best once its path alone
     outweighs the worst of them. The graph is walked by places, `order` says whose they are; ids and vectors
-    are those of items. `paths`, a row for each thread, is infinite before and after.
+    are those of items. Where pairs are `known` without vectors, similarities are looked up: queries are then
+    items themselves, and `least` is what a pair that is not known counts as. `paths`, a row for each thread,
+    is infinite before and after.
     """
     threads, count, top = paths.shape[0], queries.shape[0], ids.shape[1]
     for thread in prange(threads):
@@ -76,7 +81,11 @@ def ranked_by_paths(
                     break
                 item = order[here]
                 if item < candidates and item != own[q]:
-                    similarity = pair_similarity(queries[q], items[item], cosine)
+                    if least.shape[0] > 0:
+                        row = own[q]
+                        similarity = entry(known[0], known[1], known[2], row, item, least[row])
+                    else:
+                        similarity = pair_similarity(queries[q], items[item], cosine)
                     if cosine:
                         squared = max(np.float32(2) - np.float32(2) * similarity, np.float32(0))
                     else:

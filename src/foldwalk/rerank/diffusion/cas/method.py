@@ -22,11 +22,13 @@ stored rows, see inductive.py.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numba
 import numpy as np
 from scipy import sparse
 
+from foldwalk.core.errors import BadInput
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.progress import task
 from foldwalk.core.types import AnyArray, Float32Array, IntArray
@@ -52,13 +54,14 @@ from foldwalk.rerank.order import BEHIND, Reached
 from foldwalk.rerank.registry import register
 from foldwalk.rerank.sparse_state import flatten, unflatten
 from foldwalk.walk import multiply_capped, scale_rows
-from foldwalk.walk.csr import parts
+from foldwalk.walk.csr import Parts, parts
 from foldwalk.walk.divergence import divergences_to
 from foldwalk.walk.overlap import ENTROPY
 from foldwalk.walk.rows import pack
 from foldwalk.walk.scratch import blank
 
 BLOCK = 1024
+NO_PAIRS: Parts = (np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32))
 WIDEST = 1024  # more than the union of the clusters that eq. 16 averages ever holds
 
 
@@ -69,6 +72,7 @@ class CAS(Reranker):
     paper = "Luo et al., Cluster-aware similarity diffusion for instance retrieval, ICML 2024"
     summary = "similarity spreads inside local clusters of mutual neighbours, and clusters are compared"
     Parameters = CASParams
+    takes_distances = True
 
     def _wanted(self, _: int) -> int:
         p = self.params
@@ -231,10 +235,16 @@ class CAS(Reranker):
         ranked_by_paths(
             *self.paths, indptr, starts.astype(np.int32), lengths,
             queries.values, self.vectors.values, scale, np.float32(self.params.omega),
-            self.params.metric == "cosine", self.numbering.order, self.candidates, left_out, paths,
-            ids, scores,
+            self.metric == "cosine", *self._known_arrays(), self.numbering.order, self.candidates, left_out,
+            paths, ids, scores,
         )  # fmt: skip
         return Reached(ids, scores)
+
+    def _known_arrays(self) -> tuple[Parts, Float32Array]:
+        """Pairs that are known without vectors, for the kernel; nothing where there are vectors."""
+        if self.pairs is None:
+            return NO_PAIRS, np.zeros(0, np.float32)
+        return self.pairs.arrays, self.pairs.least
 
     def _by_closeness(
         self,
@@ -246,7 +256,6 @@ class CAS(Reranker):
         top: int,
     ) -> Reached:
         """Eq. 18 without the graph, in blocks of queries."""
-        items = Vectors(self.vectors.values[: self.candidates])
         reached = []
         with task("comparing clusters", len(queries)) as advance:
             for first in range(0, len(queries), BLOCK):
@@ -256,7 +265,7 @@ class CAS(Reranker):
                 if self.params.fuse_with == "diffusion":
                     reached.append(self._fused_with_diffusion(mine, diffused[part], left_out, top))
                 else:
-                    reached.append(self._fused(mine, some, items, scale[part], left_out, top))
+                    reached.append(self._fused(mine, some, scale[part], left_out, top))
                 advance(len(some))
         return Reached.join(reached)
 
@@ -264,19 +273,19 @@ class CAS(Reranker):
         self,
         rows: sparse.csr_array,
         queries: Vectors,
-        items: Vectors,
         scale: Float32Array,
         own: IntArray | None,
         top: int,
     ) -> Reached:
-        omega = self.params.omega
+        omega, similarities_of = self.params.omega, partial(self.similarities, queries)
         if self.params.distance == "euclidean":
-            plain = plain_distances(queries, items, scale, self.params.metric)
-            total = (1 - omega) * self.closeness.euclidean(rows) + omega * plain
+            distances = plain_distances(similarities_of, self.candidates, scale, self.metric)
+            total = (1 - omega) * self.closeness.euclidean(rows) + omega * distances
             return Reached.from_dense((1 / (1 + total)).astype(np.float32), top, self.candidates, own)
         close = self.closeness.of(rows)
         valid = None if own is None else np.where(own < self.candidates, own, -1)
-        return fuse(close, self.search(queries, top, valid), queries, items, scale, omega, top, own)
+        plain = self.search(queries, top, valid)
+        return fuse(close, plain, similarities_of, scale, omega, top, self.candidates, own)
 
     def _fused_with_diffusion(
         self, rows: sparse.csr_array, diffused: sparse.csr_array, own: IntArray | None, top: int
@@ -293,6 +302,8 @@ class CAS(Reranker):
 
     def _first_only(self, queries: Vectors, own: IntArray | None, top: int) -> Reached:
         """Each query with the first of plain search as its own gallery (the paper's way at a million)."""
+        if self.pairs is not None:
+            raise BadInput("cas: first needs vectors, which distances and graphs do not have: leave it out.")
         valid = None if own is None else np.where(own < self.candidates, own, -1)
         found = self.search(queries, self.params.first, valid)
         inner = CAS(**{**self.get_params(), "first": 0})

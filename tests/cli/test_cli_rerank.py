@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import sparse
+from sklearn.neighbors import kneighbors_graph
 
 from foldwalk import rerank
 from foldwalk.core import Ranking
@@ -239,3 +241,47 @@ def test_inductive_needs_queries(foldwalk, vectors) -> None:
     result = foldwalk("rerank", "--gallery", vectors[1], "--method", "plain", "--out", "r.npz", "--inductive")
     assert result.returncode == 2
     assert "--inductive needs --queries" in result.stderr
+
+
+def test_ranks_by_distances_alone(foldwalk, vectors, tmp_path: Path) -> None:
+    gallery = np.load(vectors[1]).astype(np.float64)
+    distances = np.array([[np.linalg.norm(a - b) for b in gallery] for a in gallery])
+    graph = kneighbors_graph(gallery, len(gallery) - 1, mode="distance")
+    np.save(tmp_path / "d.npy", distances)
+    sparse.save_npz(tmp_path / "g.npz", graph)
+    expected = rerank.create("manifold_ranking", k=4).fit(distances=distances).rank_self(top=7)
+    for name in ("d.npy", "g.npz"):
+        out = tmp_path / "r.npz"
+        given = ("--distances", tmp_path / name, "--method", "manifold_ranking", "--param", "k=4", "--top", 7)
+        result = foldwalk("rerank", *given, "--out", out, "--json")
+        assert result.returncode == 0, result.stderr
+        said = json.loads(result.stdout)
+        assert (said["gallery"], said["distances"]) == (None, str(tmp_path / name))
+        assert said["n_gallery"] == said["n_queries"] == len(gallery)
+        np.testing.assert_array_equal(Ranking.load(out).ids, expected.ids)
+
+
+def test_bad_distances_are_refused_in_one_line(foldwalk, vectors, tmp_path: Path) -> None:
+    queries, gallery = vectors
+    np.save(tmp_path / "wide.npy", np.ones((3, 4)))
+    np.save(tmp_path / "number.npy", np.float64(3))
+    np.savez(tmp_path / "arrays.npz", distances=np.ones((3, 3)))
+    (tmp_path / "broken.npz").write_bytes(b"no archive")
+    out = tmp_path / "r.npz"
+    for given, words in (
+        ((), "takes --gallery or --distances, one of the two"),
+        (("--gallery", gallery, "--distances", tmp_path / "wide.npy"), "one of the two"),
+        (("--distances", tmp_path / "wide.npy", "--queries", queries), "goes without --queries"),
+        (("--distances", tmp_path / "wide.npy"), "must be a square matrix"),
+        (("--distances", tmp_path / "number.npy"), "must be a square matrix"),
+        (("--distances", tmp_path / "missing.npy"), "does not exist"),
+        (("--distances", tmp_path / "arrays.npz"), "holds no sparse matrix of scipy.sparse.save_npz"),
+        (("--distances", tmp_path / "broken.npz"), "holds no sparse matrix of scipy.sparse.save_npz"),
+        (("--distances", tmp_path / "matrix.csv"), "must be a .npy file, or a .npz file"),
+        (("--distances", tmp_path / "wide.npy", "--method", "aqe"), "aqe works on vectors"),
+    ):
+        result = foldwalk("rerank", *given, "--out", out)
+        assert result.returncode == 2, given
+        assert words in result.stderr
+        assert "Traceback" not in result.stderr
+        assert not out.exists()

@@ -29,17 +29,18 @@ import numpy.typing as npt
 from foldwalk.core.errors import BadInput, NotFitted, TooFewNeighbors
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.ranking import Ranking, check_top
-from foldwalk.core.types import AnyArray, IntArray
+from foldwalk.core.types import AnyArray, Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.neighbors import Searcher, knn_graph, prepare
 from foldwalk.neighbors.exact import FARTHEST_UP_TO
 from foldwalk.neighbors.given import taken
+from foldwalk.neighbors.similarity import pair_similarities
 from foldwalk.rerank.order import Reached, complete, filled
 from foldwalk.rerank.parameterized import Parameterized
 from foldwalk.rerank.params import parameters_of
+from foldwalk.rerank.precomputed import DENSE_UP_TO, KnownPairs
 
 SAMPLE, FEW = 2_000, 256
-DENSE_UP_TO = 5_000
 
 
 class Reranker(Parameterized, ABC):
@@ -55,12 +56,16 @@ class Reranker(Parameterized, ABC):
     # Whether a new query's nearest items, and what was kept of each item that the walk meets, are all that an
     # answer takes: neither the gallery's vectors nor the graph as a whole.
     answers_from_rows: ClassVar[bool] = False
+    # Whether it lives on neighbours and distances of pairs alone, so that these may be handed in instead of
+    # vectors: then `self.vectors` only numbers the items, for `search` and `similarities` to look them up.
+    takes_distances: ClassVar[bool] = False
 
     def __init__(self, *, seed: int = 0, **parameters: Any) -> None:
         super().__init__(seed=seed, **parameters)
         self._vectors: Vectors | None = None
         self._neighbors: Neighbors | None = None
         self._given = False
+        self.pairs: KnownPairs | None = None
         self.candidates = 0
         self.vector_scale = 1.0  # of the vectors: queries are brought to it
 
@@ -68,19 +73,30 @@ class Reranker(Parameterized, ABC):
 
     def fit(
         self,
-        gallery: npt.ArrayLike,
+        gallery: npt.ArrayLike | None = None,
         y: Any = None,
         *,
         neighbors: Neighbors | tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
+        distances: Any = None,
+        graph: Any = None,
     ) -> Self:
         """Learn the gallery, (n, d). `neighbors`, if known already, is (ids, similarities).
 
         They may come as a vector database gives them: not sorted, with the item itself, with ids of -1. Some
         are compared with the vectors: squared distances are converted, other distances are refused.
+        Without vectors, `distances` or similarities (`graph`) of pairs are enough for methods that live on
+        them, n x n, dense or sparse (`precomputed.py`); `rank_self` and `rank_rows` then answer.
+
         `y` has a place because scikit-learn gives it one; it is not looked at.
         """
         if isinstance(y, Neighbors):
             raise BadInput("neighbours are handed in by name: fit(gallery, neighbors=...).")
+        if distances is not None or graph is not None:
+            if gallery is not None or neighbors is not None or (distances is not None and graph is not None):
+                raise BadInput("fit takes a gallery, or distances=, or graph=, one of the three.")
+            return self._fit_pairs(distances, graph)
+        if gallery is None:
+            raise BadInput("fit needs a gallery of vectors, or distances=, or graph=.")
         metric = self.params.metric
         given = Vectors.check(gallery, "gallery")
         vectors = prepare(given, metric)
@@ -89,9 +105,14 @@ class Reranker(Parameterized, ABC):
 
     def rank(self, queries: npt.ArrayLike, top: int = 100) -> Ranking:
         """Rank the fitted gallery for queries that were never seen before."""
-        vectors = prepare(
-            Vectors.check(queries, "queries", self.vectors.dim), self.params.metric, self.vector_scale
-        )
+        dim = self.vectors.dim
+        if self.pairs is not None:
+            raise BadInput(
+                f"{self.name} was fitted without vectors and cannot compare new queries with anything: make "
+                f"them rows of the matrix and call rank_rows, or fit vectors."
+            )
+        asked = Vectors.check(queries, "queries", dim)
+        vectors = prepare(asked, self.params.metric, self.vector_scale)
         top = check_top(top, self.candidates)
         threads = numba.get_num_threads()
         # One query gives a second thread nothing to do, and waking it costs as much as a kernel.
@@ -131,16 +152,17 @@ class Reranker(Parameterized, ABC):
         candidates: int | None = None,
         neighbors: Neighbors | None = None,
         state: dict[str, AnyArray] | None = None,
+        pairs: KnownPairs | None = None,
     ) -> Self:
         """Take over a gallery as the metric sees it, without a copy; the first `candidates` may be answered.
 
         With its `neighbors` nothing is searched, and with the `state` of a method that was fitted to the same
-        gallery nothing is computed again.
+        gallery nothing is computed again. `pairs` are what is known where `vectors` are only their numbers.
         """
-        if neighbors is not None and neighbors.metric != self.params.metric:
+        metric = self.params.metric if pairs is None else pairs.metric
+        if neighbors is not None and neighbors.metric != metric:
             raise BadInput(
-                f"neighbors are by {neighbors.metric}, but {self.name} was created with "
-                f"metric={self.params.metric!r}."
+                f"neighbors are by {neighbors.metric}, but {self.name} was created with metric={metric!r}."
             )
         if neighbors is not None and len(neighbors) != len(vectors):
             raise BadInput(f"neighbors has {len(neighbors)} rows, but the gallery has {len(vectors)} items.")
@@ -149,12 +171,13 @@ class Reranker(Parameterized, ABC):
                 f"{self.name}: dense=True holds n x n numbers and is refused above {DENSE_UP_TO} items, "
                 f"but there are {len(vectors)}: leave it out."
             )
-        self._vectors = vectors
+        self._vectors, self.pairs = vectors, pairs
         self._neighbors, self._given = neighbors, neighbors is not None
         self.candidates = len(vectors) if candidates is None else candidates
         self.vector_scale = vectors.scale
         for cached in ("everyone", "sample", "few"):
             self.__dict__.pop(cached, None)
+        # With pairs alone it would search among numbers: `search` does not ask it.
         gallery = Vectors(vectors.values[: self.candidates])
         self.searcher = Searcher(gallery, self.params.metric, self.params.search, self.seed)
         try:
@@ -241,20 +264,28 @@ class Reranker(Parameterized, ABC):
             raise NotFitted(f"{self.name} has no gallery yet: call fit(gallery) first.")
         return self._vectors
 
+    @property
+    def metric(self) -> str:
+        """What similarities mean: the parameter, or what known pairs say."""
+        return str(self.params.metric) if self.pairs is None else self.pairs.metric
+
     def neighbors(self, k: int | None = None) -> Neighbors:
         """The k nearest others of every fitted item, by default as many as wanted; fewer in a small set."""
         n = len(self.vectors)
         k = min(self._wanted(n) if k is None else k, n - 1)
         if k < 1:
             empty = np.zeros((n, 0))
-            return Neighbors(empty.astype(np.int32), empty.astype(np.float32), self.params.metric)
+            return Neighbors(empty.astype(np.int32), empty.astype(np.float32), self.metric)
         if self._neighbors is None or self._neighbors.k < k:
             if self._given and self._neighbors is not None:
                 raise TooFewNeighbors(
                     f"neighbors has {self._neighbors.k} per item, but {self.name} needs {k}: "
                     f"hand in more, or ask for smaller neighbourhoods."
                 )
-            self._neighbors = knn_graph(self.vectors, k, self.params.metric, seed=self.seed)
+            if self.pairs is not None:
+                self._neighbors = self.pairs.nearest(k, self.name)
+            else:
+                self._neighbors = knn_graph(self.vectors, k, self.metric, seed=self.seed)
         return self._neighbors.first(k)
 
     def as_many_as_given(self, k: int) -> int:
@@ -269,7 +300,16 @@ class Reranker(Parameterized, ABC):
 
     def search(self, queries: Vectors, k: int, own: IntArray | None = None) -> Neighbors:
         """The k nearest candidates of each query by plain similarity, without `own`."""
+        if self.pairs is not None:
+            return self.pairs.search(queries, min(k, self.candidates))
         return self.searcher.search(queries, min(k, self.candidates), own)
+
+    def similarities(self, queries: Vectors, indptr: IntArray, items: AnyArray) -> Float32Array:
+        """Of each pair of a CSR pattern: query q with the fitted items[indptr[q] : indptr[q + 1]]."""
+        if self.pairs is not None:
+            return self.pairs.similarities(queries, indptr, items)
+        cosine = self.metric == "cosine"
+        return np.asarray(pair_similarities(queries.values, self.vectors.values, indptr, items, cosine))
 
     @cached_property
     def everyone(self) -> Searcher:
@@ -305,9 +345,28 @@ class Reranker(Parameterized, ABC):
         """Reached items first; where they do not fill a row, the rest follows by plain similarity."""
 
         def rest_of(some: IntArray) -> Neighbors:
+            if self.pairs is not None:
+                return plain_of(some)
             return complete(plain_of(some), None if own is None else own[some], self.candidates)
 
-        return Ranking(*filled(reached, top, rest_of))
+        ids, scores = filled(reached, top, rest_of)
+        if self.pairs is not None and own is not None and (ids < 0).any():
+            known = (ids >= 0).sum(axis=1)
+            raise BadInput(
+                f"{self.name} reaches {known.min()} items from row {own[known.argmin()]}, and the matrix "
+                f"does not say in which order the others follow: ask for a top of {known.min()}, hand in "
+                f"more pairs, or fit vectors."
+            )
+        return Ranking(ids, scores)
+
+    def _fit_pairs(self, distances: Any, graph: Any) -> Self:
+        if not self.takes_distances:
+            raise BadInput(
+                f"{self.name} works on vectors, which distances and graphs do not have: fit(gallery), or "
+                f"choose a method that takes distances, such as cas or k_reciprocal."
+            )
+        known = KnownPairs.from_graph(graph) if distances is None else KnownPairs.from_distances(distances)
+        return self.adopt(known.items, pairs=known)
 
     def _fitted_dim(self) -> int | None:
         return None if self._vectors is None else self._vectors.dim

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numba import njit
 from scipy import sparse
 
 from foldwalk.core.neighbors import Neighbors
-from foldwalk.core.types import Float32Array, IntArray, Scalar
+from foldwalk.core.types import AnyArray, Float32Array, IntArray, Scalar
 from foldwalk.core.vectors import Vectors
 from foldwalk.machine.products import product
 from foldwalk.neighbors.exact import exact_search
-from foldwalk.neighbors.similarity import pair_similarities
 from foldwalk.rerank.order import Reached
 from foldwalk.walk.csr import parts
 
@@ -52,19 +53,20 @@ def row_maximum(sample: Vectors, queries: Vectors, found: Neighbors) -> Float32A
 def fuse(
     closeness: sparse.csr_array,
     plain: Neighbors,
-    queries: Vectors,
-    items: Vectors,
+    similarities_of: Callable[[IntArray, AnyArray], Float32Array],
     scale: Float32Array,
     weight: float,
     top: int,
+    candidates: int,
     own: IntArray | None,
 ) -> Reached:
     """score = (1 - weight) closeness + weight (1 - d^2 / scale), the `top` best of each query.
 
     `closeness` (q, items) is zero where it has no entry. There the score falls with the distance alone, so
-    no item outside its entries and the plain neighbours can be among the best.
+    no item outside its entries and the plain neighbours can be among the best. `similarities_of` a CSR
+    pattern are those of its pairs (`Reranker.similarities`).
     """
-    metric, candidates = plain.metric, len(items)
+    metric = plain.metric
     known = plain.ids >= 0
     rows = np.repeat(np.arange(len(plain)), known.sum(axis=1))
     zeros = np.zeros(len(rows), np.float32)
@@ -75,7 +77,7 @@ def fuse(
     entries = sparse.csr_array((entries.data + 1, entries.indices, entries.indptr), shape=entries.shape)
     union = sparse.csr_array(both.maximum(entries))
     union.data -= 1
-    similarities = pair_similarities(queries.values, items.values, *parts(union)[:2], metric == "cosine")
+    similarities = similarities_of(*parts(union)[:2])
     relative = distance_from_similarity(similarities, metric) / np.repeat(scale, np.diff(union.indptr))
     union.data = ((1 - weight) * union.data + weight * (1 - relative)).astype(np.float32)
     return Reached.from_sparse(union, top, candidates, own)

@@ -28,6 +28,7 @@ class MethodCard:
     needs_training: bool
     joins_graph: bool
     answers_from_rows: bool
+    takes_distances: bool
 
     def facts(self) -> dict[str, bool]:
         """What holds for it or does not, in words."""
@@ -35,6 +36,7 @@ class MethodCard:
             "Needs training": self.needs_training,
             "Queries join the graph": self.joins_graph,
             "Answers from stored rows": self.answers_from_rows,
+            "Takes distances instead of vectors": self.takes_distances,
         }
 
 
@@ -68,6 +70,7 @@ def describe(name: str) -> MethodCard:
         method.needs_training,
         method.joins_graph,
         method.answers_from_rows,
+        method.takes_distances,
     )
 
 

@@ -17,6 +17,7 @@ from foldwalk.core.types import AnyArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.core.whole_files import written_whole
 from foldwalk.rerank.base import Reranker
+from foldwalk.rerank.precomputed import KnownPairs
 from foldwalk.rerank.registry import create
 
 FORMAT = 1
@@ -59,16 +60,17 @@ def as_arrays(method: Reranker) -> dict[str, AnyArray]:
         "seed": method.seed,
         "scale": method.vectors.scale,
     }
-    arrays: dict[str, AnyArray] = {
-        "header": np.array(json.dumps(header)),
-        "vectors": method.vectors.values,
-    }
+    arrays: dict[str, AnyArray] = {"vectors": method.vectors.values}
     known = method.known_neighbors
-    if known is not None:
+    if method.pairs is not None:
+        header["pairs"] = method.pairs.metric
+        arrays = method.pairs.saved()
+    elif known is not None:
         arrays["neighbor_ids"], arrays["neighbor_similarities"] = known.ids, known.similarities
         if known.least is not None:
             arrays["neighbor_least"] = known.least
         arrays["neighbor_origin"] = np.array(json.dumps({"recall": known.recall, "how": known.how}))
+    arrays["header"] = np.array(json.dumps(header))
     return arrays | {f"state_{name}": array for name, array in method.state().items()}
 
 
@@ -78,9 +80,13 @@ def from_arrays(arrays: Mapping[str, AnyArray], place: str) -> Reranker:
     if header.get("format") != FORMAT:
         raise BadInput(f"{place} was written by another version of foldwalk; fit and save it again.")
     method = create(header["method"], seed=header["seed"], **header["parameters"])
-    scale = float(header.get("scale", 1.0))  # a file of an earlier version has none: vectors as given
-    vectors = Vectors(Vectors.check(arrays["vectors"], place).values, scale)
-    neighbors = None
+    neighbors, pairs = None, None
+    if "pairs" in header:
+        pairs = KnownPairs.from_saved(arrays, header["pairs"])
+        vectors = pairs.items
+    else:
+        scale = float(header.get("scale", 1.0))  # a file of an earlier version has none: vectors as given
+        vectors = Vectors(Vectors.check(arrays["vectors"], place).values, scale)
     if "neighbor_ids" in arrays:
         origin = json.loads(str(arrays["neighbor_origin"]))
         ids, similarities = arrays["neighbor_ids"], arrays["neighbor_similarities"]
@@ -89,4 +95,4 @@ def from_arrays(arrays: Mapping[str, AnyArray], place: str) -> Reranker:
             checked, recall=origin["recall"], how=origin["how"], least=arrays.get("neighbor_least")
         )
     state = {name.removeprefix("state_"): a for name, a in arrays.items() if name.startswith("state_")}
-    return method.adopt(vectors, neighbors=neighbors, state=state)
+    return method.adopt(vectors, neighbors=neighbors, state=state, pairs=pairs)

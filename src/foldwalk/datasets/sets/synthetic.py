@@ -122,7 +122,7 @@ def _draw_manifolds(classes: int, d: int, rng: np.random.Generator) -> _Manifold
 
 
 def _lengths(rows: AnyArray) -> AnyArray:
-    return np.sqrt(np.square(rows).sum(axis=-1, keepdims=True))
+    return np.asarray(np.sqrt(np.square(rows).sum(axis=-1, keepdims=True)))
 
 
 def _orthonormal(columns: Float64Array) -> Float64Array:

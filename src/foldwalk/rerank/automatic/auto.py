@@ -72,6 +72,7 @@ class Auto(Reranker):
     paper = "none: chosen among the other methods by how mutual the gallery's neighbours are"
     summary = "chooses a method and its neighbourhood sizes for the gallery, without labels, and says why"
     Parameters = AutoParams
+    takes_distances = True
 
     def can_take(self, neighbors: Neighbors, n: int) -> bool:
         """Whether they are enough for the method that they themselves choose."""
@@ -95,7 +96,11 @@ class Auto(Reranker):
         known = self.neighbors(self.as_many_as_given(self._looked_at))
         self.choice = self._choice(known)
         self.chosen = self._create(self.choice).adopt(
-            self.vectors, candidates=self.candidates, neighbors=known if known.k else None, state=state
+            self.vectors,
+            candidates=self.candidates,
+            neighbors=known if known.k else None,
+            state=state,
+            pairs=self.pairs,
         )
 
     def _choice(self, known: Neighbors) -> Choice:

@@ -69,6 +69,7 @@ class BFSTree(Reranker):
     summary = "neighbours and their neighbours, weighed by how their rank lists overlap, vouch for each other"
     Parameters = BFSTreeParams
     answers_from_rows = True
+    takes_distances = True
 
     def _wanted(self, _: int) -> int:
         return int(max(self.params.depth, self.params.k) - 1)

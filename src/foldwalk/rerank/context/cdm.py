@@ -34,7 +34,6 @@ from foldwalk.core.vectors import Vectors
 from foldwalk.graph import as_rows
 from foldwalk.machine.products import product
 from foldwalk.neighbors.exact import BLOCK_BYTES, SPARE
-from foldwalk.neighbors.similarity import pair_similarities
 from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.fusion import distance_from_similarity
 from foldwalk.rerank.order import Reached
@@ -60,6 +59,7 @@ class CDM(Reranker):
     paper = "Jegou et al., A contextual dissimilarity measure, CVPR 2007"
     summary = "distances scaled so that all items have equally near neighbours"
     Parameters = CDMParams
+    takes_distances = True
 
     def _wanted(self, n: int) -> int:
         pool = self.limit("pool", n) if self.params.rounds > 1 else 0
@@ -72,7 +72,8 @@ class CDM(Reranker):
         return self._nearest(queries, None, top)
 
     def _walk_rows(self, rows: IntArray, top: int) -> Reached:
-        return self._nearest(Vectors(self.vectors.values[rows]), rows, top)
+        queries = Vectors(self.vectors.values[rows])
+        return self._nearest(queries, rows, top) if self.pairs is None else self._known(queries, rows, top)
 
     def _state(self) -> dict[str, AnyArray]:
         return {"delta": self.delta}
@@ -122,7 +123,7 @@ class CDM(Reranker):
                 if cosine:
                     ids[~part.any(axis=1)] = -1
                 left_out = None if own is None else own[first : first + block]
-                reached.append(self._score(part, ids, left_out, top))
+                reached.append(self._score(Vectors(part), ids, left_out, top))
                 advance(len(part))
         return Reached.join(reached)
 
@@ -141,15 +142,23 @@ class CDM(Reranker):
             np.copyto(closeness, np.float32(-np.inf), where=away)
         return closeness
 
-    def _score(self, part: Float32Array, ids: AnyArray, own: IntArray | None, top: int) -> Reached:
+    def _known(self, queries: Vectors, own: IntArray, top: int) -> Reached:
+        """The same of pairs that were handed in: all that a query has are scored."""
+        block = max(256, BLOCK_BYTES // (4 * self.candidates))
+        reached = []
+        for first in range(0, len(queries), block):
+            part = Vectors(queries.values[first : first + block])
+            ids = self.search(part, self.candidates).ids
+            reached.append(self._score(part, ids, own[first : first + block], top))
+        return Reached.join(reached)
+
+    def _score(self, part: Vectors, ids: AnyArray, own: IntArray | None, top: int) -> Reached:
         """1 / (1 + d delta) of the chosen items, from distances summed in the one order all stages share."""
         indptr = np.arange(len(ids) + 1) * ids.shape[1]
-        cosine = self.params.metric == "cosine"
-        pairs = np.maximum(ids.ravel(), 0)
-        similarities = pair_similarities(part, self.vectors.values, indptr, pairs, cosine).reshape(ids.shape)
-        squared = distance_from_similarity(similarities, self.params.metric)
+        similarities = self.similarities(part, indptr, np.maximum(ids.ravel(), 0)).reshape(ids.shape)
+        squared = distance_from_similarity(similarities, self.metric)
         scores = (1 / (1 + np.sqrt(squared) * self.delta[ids])).astype(np.float32)
-        if cosine:
+        if self.metric == "cosine":
             scores[similarities <= 0] = 0  # `as_rows` leaves them out
         rows = as_rows(Neighbors(ids, similarities), scores, self.candidates)
         return Reached.from_sparse(rows, top, self.candidates, own)

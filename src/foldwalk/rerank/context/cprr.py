@@ -22,6 +22,8 @@ for the first k there; nobody else's place changes.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from pydantic import Field
 from scipy import sparse
@@ -58,6 +60,7 @@ class CPRR(Reranker):
     paper = "Valem et al., Cartesian product of ranking references, Pattern Recognition Letters 2018"
     summary = "pairs that stand together at the head of many rank lists are alike"
     Parameters = CPRRParams
+    takes_distances = True
 
     def _wanted(self, _: int) -> int:
         return int(max(self.params.depth, self.params.k) - 1)
@@ -115,8 +118,7 @@ class CPRR(Reranker):
     def _sorted(
         self, scores: sparse.csr_array, before: RankedLists, queries: Vectors, own: IntArray | None
     ) -> RankedLists:
-        cosine = self.params.metric == "cosine"
-        return lists_from_scores(scores, before, queries, self.vectors, cosine, own)
+        return lists_from_scores(scores, before, partial(self.similarities, queries), own)
 
     def _answer(self, scores: sparse.csr_array, own: IntArray | None, top: int) -> Reached:
         scaled = sparse.csr_array(scores / np.float32(self.params.k**3))

@@ -57,6 +57,7 @@ class ECN(Reranker):
     summary = "items are alike when the surroundings of each have rank lists like the other's"
     Parameters = ECNParams
     answers_from_rows = True
+    takes_distances = True
 
     def _wanted(self, _: int) -> int:
         return self._width

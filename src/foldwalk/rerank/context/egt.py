@@ -56,6 +56,7 @@ class EGT(Reranker):
     summary = "items in the order in which a walk over the best edges meets them"
     Parameters = EGTParams
     answers_from_rows = True
+    takes_distances = True
 
     def _wanted(self, _: int) -> int:
         return int(self.params.k)
@@ -71,11 +72,13 @@ class EGT(Reranker):
         return self._traverse(self.search(queries, self.params.k), None, top)
 
     def _walk_rows(self, rows: IntArray, top: int) -> Reached:
-        found = Neighbors(self.graph.ids[rows], self.graph.similarities[rows], self.params.metric)
+        found = Neighbors(self.graph.ids[rows], self.graph.similarities[rows], self.metric)
         return self._traverse(found, rows, top)
 
     def _mean_similarity(self) -> float:
         """Of all pairs: by the cosine the square of the mean vector's length; otherwise from a sample."""
+        if self.pairs is not None:
+            return self.pairs.mean()
         if self.params.metric == "cosine":
             return float((self.vectors.values.mean(axis=0, dtype=np.float64) ** 2).sum())
         some = self.vectors.values[:: max(1, len(self.vectors) // 500)].astype(np.float64)

@@ -60,6 +60,7 @@ class GNN(Reranker):
     summary = "rows of neighbours spread over the nearest items in two layers, then are compared"
     Parameters = GNNParams
     answers_from_rows = True
+    takes_distances = True
 
     def _wanted(self, _: int) -> int:
         return self._width

@@ -18,6 +18,7 @@ for mutuality by each item's distance to its own k1-th neighbour; it is nobody's
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from pydantic import Field
@@ -28,7 +29,6 @@ from foldwalk.core.progress import task
 from foldwalk.core.types import Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.graph import Numbering, as_rows, expand_sets, radius, reciprocal_sets
-from foldwalk.neighbors.similarity import pair_similarities
 from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.fusion import distance_from_similarity, fuse, row_maximum
 from foldwalk.rerank.order import Reached
@@ -53,6 +53,7 @@ class KReciprocal(Reranker):
     paper = "Zhong et al., Re-ranking person re-identification with k-reciprocal encoding, CVPR 2017"
     summary = "items are alike when their sets of mutual neighbours are alike"
     Parameters = KReciprocalParams
+    takes_distances = True
 
     def _wanted(self, _: int) -> int:
         return int(max(self.params.k1, self.params.k2 - 1))
@@ -92,15 +93,10 @@ class KReciprocal(Reranker):
 
         `own_share` is what an unseen query's own entry would add to that sum: it has no column here.
         """
-        similarities = pair_similarities(
-            queries.values,
-            self.vectors.values,
-            parts(members)[0],
-            self.numbering.order[members.indices],
-            self.params.metric == "cosine",
-        )
+        pairs = parts(members)[0], self.numbering.order[members.indices]
+        similarities = self.similarities(queries, *pairs)
         rows = np.repeat(np.arange(len(queries)), np.diff(members.indptr))
-        weights = np.exp(-distance_from_similarity(similarities, self.params.metric) / scale[rows])
+        weights = np.exp(-distance_from_similarity(similarities, self.metric) / scale[rows])
         sums = np.bincount(rows, weights=weights, minlength=len(queries)) + own_share
         data = (weights / np.maximum(sums, 1e-12)[rows]).astype(np.float32)
         return sparse.csr_array((data, members.indices, members.indptr), shape=members.shape)
@@ -125,7 +121,6 @@ class KReciprocal(Reranker):
         self, rows: sparse.csr_array, queries: Vectors, scale: Float32Array, own: IntArray | None, top: int
     ) -> Reached:
         """Eq. 10 and 12, in blocks of queries."""
-        items = Vectors(self.vectors.values[: self.candidates])
         reached = []
         with task("comparing neighbourhoods", len(queries)) as advance:
             for first in range(0, len(queries), BLOCK):
@@ -136,7 +131,11 @@ class KReciprocal(Reranker):
                 left_out = None if own is None else own[part]
                 valid = None if left_out is None else np.where(left_out < self.candidates, left_out, -1)
                 plain = self.search(some, top, valid)
-                weight = self.params.lambda_
-                reached.append(fuse(common, plain, some, items, scale[part], weight, top, left_out))
+                reached.append(
+                    fuse(
+                        common, plain, partial(self.similarities, some), scale[part], self.params.lambda_,
+                        top, self.candidates, left_out,
+                    )
+                )  # fmt: skip
                 advance(len(some))
         return Reached.join(reached)

@@ -55,6 +55,7 @@ class KNNRerank(Reranker):
     Parameters = KNNRerankParams
     joins_graph = False
     answers_from_rows = True
+    takes_distances = True
 
     def _wanted(self, n: int) -> int:
         return self._depth(n) - 1

@@ -27,6 +27,7 @@ for the first k there; it spans a hyperedge and is part of others, and nobody el
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numba import njit, prange
@@ -89,6 +90,7 @@ class LHRR(Reranker):
     paper = "Pedronette et al., Multimedia retrieval through ... hypergraph-based manifold ranking, TIP 2019"
     summary = "items are alike when the hyperedges spanned by their neighbours' lists are alike"
     Parameters = LHRRParams
+    takes_distances = True
 
     def _wanted(self, _: int) -> int:
         return int(max(self.params.depth, self.params.k) - 1)
@@ -183,9 +185,9 @@ class LHRR(Reranker):
     def _sorted(
         self, scores: sparse.csr_array, before: RankedLists, queries: Vectors, own: IntArray | None
     ) -> RankedLists:
-        cosine, order = self.params.metric == "cosine", self.numbering.order
+        order, similarities_of = self.numbering.order, partial(self.similarities, queries)
         before = replace(before, ids=np.where(before.ids >= 0, order[before.ids], np.int32(-1)))
-        lists = lists_from_scores(self._by_items(scores), before, queries, self.vectors, cosine, own)
+        lists = lists_from_scores(self._by_items(scores), before, similarities_of, own)
         return replace(lists, ids=self.numbering.renumber(lists.ids))
 
     def _by_items(self, scores: sparse.csr_array) -> sparse.csr_array:

@@ -45,6 +45,7 @@ class SCA(Reranker):
     paper = "Bai and Bai, Sparse contextual activation for efficient visual re-ranking, TIP 2016"
     summary = "items are alike when the nearest items they activate are alike"
     Parameters = SCAParams
+    takes_distances = True
 
     def _wanted(self, _: int) -> int:
         return self._width

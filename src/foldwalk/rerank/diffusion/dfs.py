@@ -53,6 +53,7 @@ class DFS(Reranker):
     summary = "diffusion on the mutual nearest-neighbour graph, started at the query's neighbours"
     Parameters: ClassVar[type[Params]] = DFSParams
     joins_graph = False
+    takes_distances = True
 
     def _wanted(self, _: int) -> int:
         return int(self.params.k) - 1

@@ -48,6 +48,7 @@ from foldwalk.walk.select import kth_of_rows
 
 BLOCK = 1024
 EXACT_UP_TO = 5_000
+MOST_SCORES = 2**26  # at a time, of pairs that were handed in
 ROUNDING = np.float32(1e-6)
 
 
@@ -69,6 +70,7 @@ class EIR(Reranker):
     summary = "diffusion from every item stored offline; a query adds up the rows of its neighbours"
     Parameters = EIRParams
     answers_from_rows = True
+    takes_distances = True
 
     def _wanted(self, _: int) -> int:
         return int(self.params.k) - 1
@@ -76,7 +78,8 @@ class EIR(Reranker):
     def _prepare(self) -> None:
         given, n = self.neighbors(), len(self.vectors)
         # Systems are solved by places, which differ from the items' own numbers in a large gallery.
-        numbering = Numbering.along(given) if n > EXACT_UP_TO else Numbering.as_given(n)
+        renumbered = n > EXACT_UP_TO and self.pairs is None
+        numbering = Numbering.along(given) if renumbered else Numbering.as_given(n)
         neighbors = numbering.neighbors(given)
         graph = knn_affinity(neighbors, cosine_power(neighbors, self.params.gamma), "mutual")
         transitions = normalise(graph, "symmetric").matrix
@@ -109,20 +112,25 @@ class EIR(Reranker):
 
     def _offline_rows(self, transitions: sparse.csr_array, vectors: Float32Array) -> sparse.csr_array:
         n = len(self.vectors)
-        width, size = min(self.params.keep, self.candidates), min(BLOCK, n)
+        block = BLOCK if self.pairs is None else max(1, min(BLOCK, MOST_SCORES // n))
+        width, size = min(self.params.keep, self.candidates), min(block, n)
         ids, values = np.empty((size, width), np.int32), np.empty((size, width), np.float32)
-        sample = np.ascontiguousarray(self.vectors.values[:: 1 if n <= EXACT_UP_TO else n // SAMPLE])
+        everybody = n <= EXACT_UP_TO or self.pairs is not None
+        sample = np.ascontiguousarray(self.vectors.values[:: 1 if everybody else n // SAMPLE])
         scores = np.empty((size, len(sample)), np.float32)
         rank = max(1, round(width * len(sample) / n))
         blocks = []
         with task("offline diffusion", n) as advance:
-            for first in range(0, n, BLOCK):
-                items = np.arange(first, min(first + BLOCK, n))
+            for first in range(0, n, block):
+                items = np.arange(first, min(first + block, n))
                 rows, sizes = slice(0, len(items)), np.zeros(len(items), np.int64)
-                self._similarities(vectors[items], sample, scores[rows])
+                if self.pairs is None:
+                    self._similarities(vectors[items], sample, scores[rows])
+                else:
+                    scores[rows] = self.pairs.dense(items)
                 radius = kth_of_rows(scores[rows], rank) - ROUNDING
                 solve_truncated(
-                    *parts(transitions), vectors, self.params.metric == "cosine", items, scores[rows], radius,
+                    *parts(transitions), vectors, self.metric == "cosine", items, scores[rows], radius,
                     self.params.alpha, self.params.tolerance, self.params.max_iterations,
                     ids[rows], values[rows], sizes,
                 )  # fmt: skip

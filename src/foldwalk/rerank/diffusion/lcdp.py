@@ -46,6 +46,7 @@ class LCDP(WalkByRows):
     paper = "Yang et al., Locally constrained diffusion process, CVPR 2009"
     summary = "walkers from both items step among near neighbours only; alike are items where they meet"
     Parameters = LCDPParams
+    takes_distances = True
 
     def _edges(self, found: Neighbors, itself: bool) -> sparse.csr_array:
         return scale_rows(gaussian_rows(found, self.params.k, self.reach, itself))

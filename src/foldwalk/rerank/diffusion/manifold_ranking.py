@@ -55,6 +55,7 @@ class ManifoldRanking(Reranker):
     paper = "Zhou et al., Ranking on data manifolds, NIPS 2003"
     summary = "relevance spreads from the query over the nearest-neighbour graph until it settles"
     Parameters = ManifoldRankingParams
+    takes_distances = True
 
     def _wanted(self, _: int) -> int:
         return int(self.params.k)

@@ -67,6 +67,7 @@ class RDP(Reranker):
     summary = "similarity diffuses over pairs: items are alike when the neighbours of both are alike"
     Parameters = RDPParams
     answers_from_rows = True
+    takes_distances = True
 
     def _wanted(self, _: int) -> int:
         return int(self.params.k) - 1

@@ -216,7 +216,8 @@ def _joined(
         counts = [len(part) for part in parts]
         values = np.concatenate([part.values for part in parts])
         return Vectors(values), np.repeat(np.arange(len(parts)), counts), len(parts)
-    vectors, owner_of = Vectors.check(regions, name, dim, owned=True), np.asarray(owners)
+    array: Any = regions
+    vectors, owner_of = Vectors.check(array, name, dim, owned=True), np.asarray(owners)
     if owner_of.shape != (len(vectors),) or owner_of.dtype.kind not in "iu":
         raise BadInput(f"owners of {name} must be {len(vectors)} whole numbers, one per vector.")
     present = np.unique(owner_of)

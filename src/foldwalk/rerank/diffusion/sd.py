@@ -47,6 +47,7 @@ class SD(WalkByRows):
     paper = "Wang and Tu, Affinity learning via self-diffusion, CVPR 2012"
     summary = "all walks of up to so many steps, divided by how easily an item is reached at all"
     Parameters = SDParams
+    takes_distances = True
 
     def _edges(self, found: Neighbors, itself: bool) -> sparse.csr_array:
         affinity = gaussian_rows(found, self.params.k, self.reach, itself)

@@ -51,6 +51,7 @@ class TPG(WalkByRows):
     paper = "Yang, Prasad and Latecki, Affinity learning with diffusion on tensor product graph, TPAMI 2013"
     summary = "affinity diffuses on the graph of pairs: two items are alike when their neighbours pair up"
     Parameters = TPGParams
+    takes_distances = True
 
     def _wanted(self, n: int) -> int:
         return int(max(self.params.k, self.limit("wide", n))) - 1

@@ -17,6 +17,7 @@ class Plain(Reranker):
     summary = "plain search by similarity, the base line"
     joins_graph = False
     answers_from_rows = True
+    takes_distances = True
 
     def _prepare(self) -> None:
         pass

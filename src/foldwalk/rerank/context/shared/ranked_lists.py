@@ -12,6 +12,7 @@ sides, so an unseen query's place in a stored list follows from the values store
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -21,8 +22,6 @@ from scipy import sparse
 
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray
-from foldwalk.core.vectors import Vectors
-from foldwalk.neighbors.similarity import pair_similarities
 from foldwalk.rerank.order import Reached
 from foldwalk.walk.csr import csr, parts
 from foldwalk.walk.ranked import append_missing, places_in_rows
@@ -96,9 +95,7 @@ def lists_of_new(stored: Neighbors, found: Neighbors) -> RankedLists:
 def lists_from_scores(
     scores: sparse.csr_array,
     before: RankedLists,
-    queries: Vectors,
-    items: Vectors,
-    cosine: bool,
+    similarities_of: Callable[[IntArray, AnyArray], Float32Array],
     own: IntArray | None,
 ) -> RankedLists:
     """Lists as long as before, best score first, ties by similarity: the order of the items is no matter.
@@ -106,10 +103,11 @@ def lists_from_scores(
     Where fewer have a score, those follow that stood in the list before, with a value of zero.
     """
     k = before.ids.shape[1]
-    best = Reached.from_sparse(scores, max(k, min(2 * k, len(items))), len(items), own)
+    items = scores.shape[1]
+    best = Reached.from_sparse(scores, max(k, min(2 * k, items)), items, own)
     indptr = np.arange(len(best.ids) + 1) * best.ids.shape[1]
     pairs = np.maximum(best.ids.ravel(), 0)
-    near = pair_similarities(queries.values, items.values, indptr, pairs, cosine).reshape(best.ids.shape)
+    near = similarities_of(indptr, pairs).reshape(best.ids.shape)
     values = np.where(best.ids >= 0, best.scores, np.float32(-np.inf))
     order = np.lexsort((best.ids, -near, -values), axis=1)[:, :k]
     lists = RankedLists(np.take_along_axis(best.ids, order, 1), np.take_along_axis(values, order, 1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from scipy import sparse
@@ -11,7 +12,6 @@ from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.progress import task
 from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray
 from foldwalk.core.vectors import Vectors
-from foldwalk.neighbors.similarity import pair_similarities
 from foldwalk.rerank.diffusion.cas.parameters import CASParams
 from foldwalk.rerank.fusion import distance_from_similarity, fuse
 from foldwalk.rerank.order import Reached
@@ -22,14 +22,24 @@ BLOCK = 1024
 PAIRS = 16_384
 
 Search = Callable[[Vectors, int, IntArray | None], Neighbors]
+Similarities = Callable[[Vectors, IntArray, AnyArray], Float32Array]
 
 
 class Direct:
     """Eq. 18 without the graph: rows that overlap are compared, in blocks of queries."""
 
-    def __init__(self, rows: sparse.csr_array, items: Vectors, params: CASParams, search: Search) -> None:
-        self.items, self.params, self.search = items, params, search
-        self.closeness = Closeness(rows, len(items), params.distance)
+    def __init__(
+        self,
+        rows: sparse.csr_array,
+        candidates: int,
+        params: CASParams,
+        search: Search,
+        similarities: Similarities,
+    ) -> None:
+        """`search` and `similarities` are the method's: items by plain similarity, and that of pairs."""
+        self.candidates, self.params = candidates, params
+        self.search, self.similarities = search, similarities
+        self.closeness = Closeness(rows, candidates, params.distance)
 
     def rank(
         self,
@@ -57,20 +67,21 @@ class Direct:
     def _fused(
         self, rows: sparse.csr_array, queries: Vectors, scale: Float32Array, own: IntArray | None, top: int
     ) -> Reached:
-        omega, candidates = self.params.omega, len(self.items)
+        omega, candidates = self.params.omega, self.candidates
+        similarities_of = partial(self.similarities, queries)
+        valid = None if own is None else np.where(own < candidates, own, -1)
+        plain = self.search(queries, top, valid)
         if self.params.distance == "euclidean":
-            apart = plain_distances(queries, self.items, scale, self.params.metric)
+            apart = plain_distances(similarities_of, candidates, scale, plain.metric)
             total = (1 - omega) * self.closeness.euclidean(rows) + omega * apart
             return Reached.from_dense((1 / (1 + total)).astype(np.float32), top, candidates, own)
         close = self.closeness.of(rows)
-        valid = None if own is None else np.where(own < candidates, own, -1)
-        plain = self.search(queries, top, valid)
-        return fuse(close, plain, queries, self.items, scale, omega, top, own)
+        return fuse(close, plain, similarities_of, scale, omega, top, candidates, own)
 
     def _fused_with_shares(
         self, rows: sparse.csr_array, shares: sparse.csr_array, own: IntArray | None, top: int
     ) -> Reached:
-        omega, candidates = np.float32(self.params.omega), len(self.items)
+        omega, candidates = np.float32(self.params.omega), self.candidates
         if self.params.distance == "euclidean":
             apart = 1 - shares[:, :candidates].toarray()
             total = (1 - omega) * self.closeness.euclidean(rows) + omega * apart
@@ -166,10 +177,14 @@ def distances_at(
     return np.maximum(out, 0)
 
 
-def plain_distances(queries: Vectors, items: Vectors, scale: Float32Array, metric: str) -> Float32Array:
+def plain_distances(
+    similarities_of: Callable[[IntArray, AnyArray], Float32Array],
+    items: int,
+    scale: Float32Array,
+    metric: str,
+) -> Float32Array:
     """d of eq. 1 for every pair, over the largest in its row, (q, items)."""
-    every = np.tile(np.arange(len(items)), len(queries))
-    ends = np.arange(len(queries) + 1) * len(items)
-    similarities = pair_similarities(queries.values, items.values, ends, every, metric == "cosine")
-    squared = distance_from_similarity(similarities, metric).reshape(len(queries), -1)
+    every = np.tile(np.arange(items), len(scale))
+    ends = np.arange(len(scale) + 1) * items
+    squared = distance_from_similarity(similarities_of(ends, every), metric).reshape(len(scale), -1)
     return np.asarray(squared / scale[:, None], dtype=np.float32)

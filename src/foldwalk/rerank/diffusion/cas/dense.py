@@ -15,7 +15,7 @@ from scipy.linalg import solve_continuous_lyapunov
 
 from foldwalk.core.errors import BadInput
 from foldwalk.core.types import Float64Array
-from foldwalk.rerank.base import DENSE_UP_TO
+from foldwalk.rerank.precomputed import DENSE_UP_TO
 
 SYMMETRIC_WITHIN = 1e-5  # of the largest entry: what rounding to float32 may leave
 

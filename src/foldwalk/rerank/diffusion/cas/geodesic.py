@@ -22,8 +22,10 @@ from foldwalk.rerank.diffusion.cas.compare import distances_at, with_query_colum
 from foldwalk.rerank.diffusion.cas.parameters import CASParams
 from foldwalk.rerank.fusion import squared_distance
 from foldwalk.rerank.order import Reached
+from foldwalk.rerank.precomputed import KnownPairs
 from foldwalk.walk.csr import Parts, parts
 from foldwalk.walk.divergence import SMALLEST, divergences_to, divergences_within
+from foldwalk.walk.entries import entry
 from foldwalk.walk.overlap import ENTROPY
 from foldwalk.walk.paths import next_item, shorten
 from foldwalk.walk.rows import pack
@@ -31,13 +33,21 @@ from foldwalk.walk.scratch import blank
 from foldwalk.walk.select import offer, sort_heap
 
 FARTHER = np.float32(2)
+NO_PAIRS: tuple[Parts, Float32Array] = (
+    (np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32)),
+    np.zeros(0, np.float32),
+)
 
 
 class Paths:
     """Eq. 18 with the shortest path in place of d'. Rows are kept by places, answers are items."""
 
-    def __init__(self, nearest: Neighbors, rows: sparse.csr_array, params: CASParams) -> None:
-        self.params, self.rows = params, rows
+    def __init__(
+        self, nearest: Neighbors, rows: sparse.csr_array, params: CASParams, pairs: KnownPairs | None
+    ) -> None:
+        self.params, self.rows, self.cosine = params, rows, nearest.metric == "cosine"
+        # Of pairs that are known without vectors; nothing where there are vectors.
+        self.known = NO_PAIRS if pairs is None else (pairs.arrays, pairs.least)
         self.row_arrays = parts(rows)
         self.steps = parts(step_lengths(nearest, rows, params.distance))
 
@@ -80,7 +90,7 @@ class Paths:
             *self.steps, indptr, places.astype(np.int32), lengths,
             parts(nothing if shares is None else shares), shares is not None,
             queries.values, items.values, scale, np.float32(self.params.omega),
-            self.params.metric == "cosine", order, candidates, left_out, paths, ids, scores,
+            self.cosine, *self.known, order, candidates, left_out, paths, ids, scores,
         )  # fmt: skip
         return Reached(ids, scores)
 
@@ -113,6 +123,8 @@ def ranked_by_paths(
     scale: Float32Array,
     omega: Scalar,
     cosine: bool,
+    known: Parts,
+    least: Float32Array,
     order: Int32Array,
     candidates: int,
     own: IntArray,
@@ -125,7 +137,9 @@ def ranked_by_paths(
     d is the plain distance or, `by_shares`, one minus the query's share of the place. Either is not negative.
     Items are settled in the order of their paths; no later one can be among the best once its path alone
     outweighs the worst of them. The graph is walked by places, `order` says whose they are; ids and vectors
-    are those of items. `paths`, a row for each thread, is infinite before and after.
+    are those of items. Where pairs are `known` without vectors, similarities are looked up: queries are then
+    items themselves, and `least` is what a pair that is not known counts as. `paths`, a row for each thread,
+    is infinite before and after.
     """
     threads, count, top = paths.shape[0], queries.shape[0], ids.shape[1]
     s_indptr, s_places, s_values = shares
@@ -156,7 +170,11 @@ def ranked_by_paths(
                     if by_shares:
                         apart = np.float32(1) - share[here]
                     else:
-                        similarity = pair_similarity(queries[q], items[item], cosine)
+                        if least.shape[0] > 0:
+                            row = own[q]
+                            similarity = entry(known[0], known[1], known[2], row, item, least[row])
+                        else:
+                            similarity = pair_similarity(queries[q], items[item], cosine)
                         apart = np.float32(squared_distance(similarity, cosine) / scale[q])
                     total = (1 - omega) * length + omega * apart
                     score = np.float32(1) / (np.float32(1) + np.float32(total))

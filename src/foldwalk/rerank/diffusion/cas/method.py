@@ -23,6 +23,7 @@ stored rows, see inductive.py.
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -69,6 +70,7 @@ class CAS(Reranker):
     paper = "Luo et al., Cluster-aware similarity diffusion for instance retrieval, ICML 2024"
     summary = "similarity spreads inside local clusters of mutual neighbours, and clusters are compared"
     Parameters = CASParams
+    takes_distances = True
     params: CASParams
     _target: Any = None
 
@@ -107,7 +109,8 @@ class CAS(Reranker):
         graph = affinity_graph(joined, affinity[:, : joined.k], core, p.trusted_weight)
         if p.similarity == "original":
             diffused = sparse.csr_array((len(neighbors), len(neighbors)), dtype=np.float32)
-            similarity = scale_rows(original(clusters, self.vectors, scale, p.sigma, p.metric))
+            similarities_of = partial(self.similarities, self.vectors)
+            similarity = scale_rows(original(clusters, similarities_of, scale, p.sigma, self.metric))
         else:
             diffused = diffuse(graph, 1 / (1 + p.mu), p.solver, p.similarity, p.rows_kept, target)
             similarity = restrict(diffused, clusters)
@@ -210,10 +213,9 @@ class CAS(Reranker):
         p = self.params
         if p.geodesic:
             nearest = neighbors.first(min(p.geodesic_k - 1, neighbors.k))
-            self.paths = Paths(nearest, self.rows, p)
+            self.paths = Paths(nearest, self.rows, p, self.pairs)
         else:
-            items = Vectors(self.vectors.values[: self.candidates])
-            self.direct = Direct(self.rows, items, p, self.search)
+            self.direct = Direct(self.rows, self.candidates, p, self.search, self.similarities)
 
     def _walk_new(self, queries: Vectors, top: int) -> Reached:
         p = self.params
@@ -253,6 +255,8 @@ class CAS(Reranker):
         return self.paths.rank(here, shares, queries, self.vectors, scale, order, self.candidates, rows, top)
 
     def _first_only(self, queries: Vectors, own: IntArray | None, top: int) -> Reached:
+        if self.pairs is not None:
+            raise BadInput("cas: first needs vectors, which distances and graphs do not have: leave it out.")
         valid = None if own is None else np.where(own < self.candidates, own, -1)
         found = self.search(queries, self.params.first, valid)
         inner = CAS(**{**self.get_params(), "first": 0})

@@ -12,15 +12,15 @@ exp(-d / sigma^2) itself, and with the similarity smoothed matrix (SSM) of regul
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy import sparse
 
 from foldwalk.core.graph import Graph
 from foldwalk.core.neighbors import Neighbors
-from foldwalk.core.types import Float32Array
-from foldwalk.core.vectors import Vectors
+from foldwalk.core.types import AnyArray, Float32Array, IntArray
 from foldwalk.graph import as_rows, normalise
-from foldwalk.neighbors.similarity import pair_similarities
 from foldwalk.rerank.diffusion.cas.dense import fixed_point
 from foldwalk.rerank.fusion import distance_from_similarity
 from foldwalk.walk import multiply_capped, power_series, scale_rows, values_at
@@ -57,11 +57,14 @@ def diffuse(
 
 
 def original(
-    clusters: sparse.csr_array, vectors: Vectors, scale: Float32Array, sigma: float, metric: str
+    clusters: sparse.csr_array,
+    similarities_of: Callable[[IntArray, AnyArray], Float32Array],
+    scale: Float32Array,
+    sigma: float,
+    metric: str,
 ) -> sparse.csr_array:
     """exp(-d / sigma^2) between each item and the members of its cluster: table 5's OSM where it counts."""
-    pattern = parts(clusters)
-    similarities = pair_similarities(vectors.values, vectors.values, *pattern[:2], metric == "cosine")
+    similarities = similarities_of(*parts(clusters)[:2])
     relative = distance_from_similarity(similarities, metric) / np.repeat(scale, np.diff(clusters.indptr))
     affinity = np.exp(-relative / np.float32(sigma**2)).astype(np.float32)
     return sparse.csr_array((affinity, clusters.indices, clusters.indptr), shape=clusters.shape)

@@ -20,10 +20,11 @@ from numba import njit, prange
 from scipy import sparse
 
 from foldwalk.core.graph import Graph
-from foldwalk.core.types import AnyArray, BoolArray, Scalar
+from foldwalk.core.types import AnyArray, BoolArray
 from foldwalk.graph import normalise
 from foldwalk.walk import push_diffusion, scale_rows, top_of_sparse_rows
 from foldwalk.walk.csr import parts
+from foldwalk.walk.entries import entry
 
 PUSH_THRESHOLD = 1e-6
 ROUNDS = 1000
@@ -61,13 +62,6 @@ def _dominant(affinity: sparse.csr_array, nearest: sparse.csr_array) -> sparse.c
     return result
 
 
-@njit()
-def _entry(indptr: AnyArray, indices: AnyArray, data: AnyArray, row: Scalar, column: Scalar) -> Scalar:
-    begin, end = indptr[row], indptr[row + 1]
-    place = begin + np.searchsorted(indices[begin:end], column)
-    return data[place] if place < end and indices[place] == column else np.float32(0)
-
-
 @njit(cache=True, parallel=True)
 def _replicate(
     indptr: AnyArray,
@@ -84,7 +78,8 @@ def _replicate(
         for a in range(size):
             for b in range(size):
                 if a != b:
-                    inside[a, b] = _entry(indptr, indices, data, near[begin + a], near[begin + b])
+                    here, there = near[begin + a], near[begin + b]
+                    inside[a, b] = entry(indptr, indices, data, here, there, np.float32(0))
         x = np.full(size, 1.0 / max(size, 1))
         for _ in range(ROUNDS):
             pull = inside @ x

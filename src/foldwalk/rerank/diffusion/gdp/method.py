@@ -64,6 +64,7 @@ class GDP(Reranker):
     summary = "a diffusion process with exchangeable start, transition matrix and update: 72 variants"
     Parameters = GDPParams
     answers_from_rows = True
+    takes_distances = True
 
     def _wanted(self, n: int) -> int:
         return int(max(self.params.k, self.limit("wide", n))) - 1

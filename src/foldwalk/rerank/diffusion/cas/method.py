@@ -74,7 +74,9 @@ class CAS(Reranker):
     params: CASParams
     _target: Any = None
 
-    def fit(self, gallery: npt.ArrayLike, y: Any = None, *, target: Any = None, **options: Any) -> Self:
+    def fit(
+        self, gallery: npt.ArrayLike | None = None, y: Any = None, *, target: Any = None, **options: Any
+    ) -> Self:
         """Learn the gallery, (n, d). `target` is E of eq. 3, n x n: similarities towards which F is pulled.
 
         E is an array or a sparse matrix, symmetric and not negative; without it E is the identity. Its rows

@@ -115,3 +115,21 @@ def test_a_scale_that_the_first_items_chose_is_outgrown(make_index):
     fresh = make_index(index.vectors(), "fresh.fold", metric="euclidean")
     similarities = [x.search(Key("a90"), top=1, method="plain").hits[0].similarity for x in (index, fresh)]
     assert 0.5 < similarities[0] / similarities[1] < 2
+
+
+def test_an_item_far_away_leaves_the_others_searchable(make_index):
+    index = make_index(1e-12 * POINTS, metric="euclidean")
+    asked = 1e-12 * ASKED[0].astype(float)
+    wanted = index.store.search([asked], 10).keys
+    for place in (1e4, 1e17):  # the second is so far that float32 tells the others apart no more
+        far = np.full(16, place)
+        assert index.store.search([far], 3).similarities.max() < 1 / place
+        index.add_vectors([far], ["far"])
+        assert index.store.search([asked], 121).keys[0][-1] == "far"
+        assert index.search(asked, top=121, method="plain").hits[-1].key == "far"
+        assert np.isfinite(index.neighbors().similarities).all()
+        if place == 1e4:
+            assert index.store.search([asked], 10).keys == wanted
+            assert [hit.key for hit in index.search(asked, top=10, method="plain").hits] == wanted[0]
+        index.remove(["far"])
+    assert [hit.key for hit in index.search(asked, top=10, method="plain").hits] == wanted[0]

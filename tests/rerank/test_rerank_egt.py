@@ -82,7 +82,7 @@ def test_the_threshold_counts_from_the_mean_similarity():
     assert fitted.threshold == pytest.approx(mean + 0.5 * (1 - mean), abs=1e-5)
     euclidean = rerank.create("egt", t=0.5, metric="euclidean").fit(GALLERY)
     distances = np.linalg.norm(GALLERY[:, None].astype(np.float64) - GALLERY[None], axis=2)
-    mean = (1 / (1 + distances)).mean()
+    mean = (1 / (1 + distances / euclidean.vectors.scale)).mean()
     assert euclidean.threshold == pytest.approx(mean + 0.5 * (1 - mean), abs=1e-4)
 
 

@@ -39,8 +39,10 @@ def test_training_lowers_the_loss_and_improves_the_ranking():
     net = GradNet(epochs=20, **settings).fit(moons, listener=epochs.append)
     assert epochs[-1].local < epochs[0].local
     plain = purity(rerank.create("plain", metric="euclidean").fit(moons).rank_self(60))
-    untrained = GradNet(epochs=0, **settings).fit(moons)
-    assert purity(net.rank_self(60)) > purity(untrained.rank_self(60)) + 0.005 > plain + 0.03
+    # How the codes fall before training is a matter of luck: the mean of several seeds.
+    untrained = [GradNet(epochs=0, seed=seed, **settings).fit(moons) for seed in range(6)]
+    at_the_start = np.mean([purity(each.rank_self(60)) for each in untrained])
+    assert purity(net.rank_self(60)) > at_the_start + 0.005 > plain + 0.03
 
 
 @pytest.mark.parametrize("batch", [0, 32])

@@ -20,7 +20,7 @@ from foldwalk.index.graph.recall import sampled_recall
 from foldwalk.index.types import AddReport
 from foldwalk.index.vectors import add_vectors
 from foldwalk.index.view import View
-from foldwalk.neighbors.scale import in_scale, own_scale
+from foldwalk.neighbors.scale import in_scale, scale_for_all
 from foldwalk.neighbors.similarity import pair_similarities
 from foldwalk.stores import Store
 
@@ -69,7 +69,7 @@ def _use_neighbors(view: View, ids: AnyArray) -> None:
     known = checked.ids >= 0
     indptr = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
     similarities = np.zeros(ids.shape, np.float32)
-    vectors = in_scale(view.stored, own_scale(view.stored, metric))
+    vectors = in_scale(view.stored, scale_for_all(view.stored, metric))
     values = vectors.values
     similarities[known] = pair_similarities(values, values, indptr, checked.ids[known], metric == "cosine")
     sorted_rows = Neighbors.check(checked.ids, similarities, n, metric)

@@ -23,7 +23,7 @@ from foldwalk.index.graph.recall import sampled_recall
 from foldwalk.index.graph.scale import scale_for
 from foldwalk.index.models import KeptModels
 from foldwalk.index.types import ModelState
-from foldwalk.neighbors.scale import in_scale, own_scale
+from foldwalk.neighbors.scale import in_scale, scale_for_all
 from foldwalk.rerank.base import Reranker
 from foldwalk.stores import Store
 from foldwalk.stores.errors import unknown_key
@@ -93,7 +93,7 @@ class View:
 
     def rebuild_graph(self) -> None:
         with self._lock:
-            scale = own_scale(self.stored, self.facts.metric)
+            scale = scale_for_all(self.stored, self.facts.metric)
             self.adopt_graph(KnnGraph.build(self._in(scale), self.numbers, self.facts.metric))
 
     def adopt_graph(self, graph: KnnGraph) -> None:

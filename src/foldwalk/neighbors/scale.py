@@ -49,19 +49,35 @@ def in_scale(vectors: Vectors, scale: float) -> Vectors:
     rows = max(1, AT_A_TIME // vectors.dim)
     for first in range(0, len(vectors), rows):
         # In float64, in which neither the scale nor its inverse is out of range.
-        out[first : first + rows] = vectors.values[first : first + rows] / np.float64(scale / vectors.scale)
+        part = vectors.values[first : first + rows].astype(np.float64)
+        out[first : first + rows] = part / (scale / vectors.scale)
     return Vectors(out, scale)
+
+
+def smallest_scale(vectors: Vectors) -> float:
+    """Below this float32 cannot square the distances of these vectors."""
+    return float(_largest(vectors) * vectors.dim**0.5 / LONGEST)
+
+
+def scale_for_all(vectors: Vectors, metric: str) -> float:
+    """Their own scale, or a larger one where some are so far away that it needs to be: none is refused."""
+    own = own_scale(vectors, metric)
+    return own if metric == "cosine" or not len(vectors) else max(own, smallest_scale(vectors))
 
 
 def refuse_too_far(vectors: Vectors, scale: float) -> None:
     """Numbers whose distances, in this scale, float32 cannot square."""
-    largest = float(max(vectors.values.max(), -vectors.values.min())) * vectors.scale
-    if largest / scale * vectors.dim**0.5 > LONGEST:
+    if smallest_scale(vectors) > scale:
+        largest = _largest(vectors)
         beside = "" if scale == 1 else f" where {scale:.3g} is a typical distance"
         raise BadInput(
             f"numbers as large as {largest:.3g} are beyond Euclidean distances in float32{beside}; "
             f"scale the vectors down, leave out such rows, or choose the cosine metric."
         )
+
+
+def _largest(vectors: Vectors) -> float:
+    return float(max(vectors.values.max(), -vectors.values.min())) * vectors.scale
 
 
 def _typical(distances: Float64Array) -> float:

@@ -22,7 +22,7 @@ from foldwalk import rerank
 from foldwalk.core.types import Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.index import Index
-from foldwalk.neighbors.scale import in_scale, own_scale
+from foldwalk.neighbors.scale import in_scale, scale_for_all
 from foldwalk.service.map_job import KIND
 from foldwalk.service.map_sheet import contact_sheet
 from foldwalk.stores.arrays import put_arrays
@@ -35,7 +35,7 @@ def lay_out(vectors: Float32Array, method: str, metric: str) -> tuple[Float32Arr
     """Two (n, 2) drawings, each centred and scaled to reach 1."""
     n = len(vectors)
     stored = Vectors(vectors)
-    vectors = in_scale(stored, own_scale(stored, metric)).values
+    vectors = in_scale(stored, scale_for_all(stored, metric)).values
     if n < _FEWEST or (vectors == vectors[0]).all():
         line = np.column_stack([np.linspace(-1, 1, n), np.zeros(n)]).astype(np.float32)
         return line, line

@@ -174,6 +174,7 @@ class Store(ABC):
     def search(self, queries: npt.ArrayLike, k: int, where: Mapping[str, Any] | None = None) -> Found:
         """The k nearest items of each query among those that meet the conditions, ties by number.
 
+        Euclidean similarities are 1 / (1 + distance) in the unit in which the vectors are stored.
         Never short: where fewer than k meet them, all that do. Unless a store does better, this is exact and
         reads every vector, some at a time.
         """

@@ -12,7 +12,7 @@ import numpy as np
 from foldwalk.core.types import IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.index.graph.knn import PROMISED, KnnGraph
-from foldwalk.neighbors.scale import own_scale
+from foldwalk.neighbors.scale import own_scale, scale_for_all, smallest_scale
 
 SAMPLE = 500  # items that tell whether a scale still fits
 
@@ -22,9 +22,11 @@ def scale_for(older: KnnGraph | None, stored: Vectors, numbers: IntArray, metric
     if metric == "cosine":
         return 1.0
     if older is None or not len(older):
-        return own_scale(stored, metric)
-    if np.array_equal(older.numbers, numbers) or (older.scale == 1 and len(older) >= PROMISED):
+        return scale_for_all(stored, metric)
+    unchanged = np.array_equal(older.numbers, numbers)
+    if unchanged or not len(stored) or (older.scale == 1 and len(older) >= PROMISED):
         return older.scale
-    some = Vectors(stored.values[:: max(1, len(stored) // SAMPLE)])
-    fits = 0.5 <= own_scale(some, metric) / older.scale <= 2
-    return older.scale if fits else own_scale(stored, metric)
+    some, least = Vectors(stored.values[:: max(1, len(stored) // SAMPLE)]), smallest_scale(stored)
+    wanted = max(own_scale(some, metric), least)
+    fits = least <= older.scale and 0.5 <= wanted / older.scale <= 2
+    return older.scale if fits else scale_for_all(stored, metric)

@@ -16,9 +16,10 @@ torch = pytest.importorskip("torch")
 from torch.nn import functional  # noqa: E402
 
 from foldwalk.rerank.learned.gradnet.batches import BALL, SextetSampler  # noqa: E402
+from foldwalk.rerank.learned.gradnet.diffusion import Hop, diffuse  # noqa: E402
 from foldwalk.rerank.learned.gradnet.losses import global_loss, local_loss, sextet_losses, sextet_pairs  # noqa: E402
-from foldwalk.rerank.learned.gradnet.network import GradNetwork, diffuse  # noqa: E402
-from foldwalk.rerank.learned.gradnet.plan import Hop, needed, whole_graph  # noqa: E402
+from foldwalk.rerank.learned.gradnet.network import GradNetwork  # noqa: E402
+from foldwalk.rerank.learned.gradnet.plan import needed, whole_graph  # noqa: E402
 from foldwalk.rerank.learned.gradnet.sparse import Pairs, Selection, SparseMatrix  # noqa: E402
 
 VECTORS = Vectors.check(clustered()[0]).unit()
@@ -60,11 +61,12 @@ def test_layers_are_equation_16_and_17(changed):
     assert np.allclose(found, np.hstack(expected), atol=2e-5)
 
 
-def test_messages_of_the_input_are_computed_once():
-    network, graph, _ = network_on_graph()
+def test_messages_of_the_input():
+    _, graph, _ = network_on_graph()
     s, h = graph.transitions.toarray(), graph.features
-    assert np.allclose(network.messages[0].numpy(), h + s @ h, atol=1e-5)
-    assert np.allclose(network.messages[1].numpy(), s @ ((s @ h) * h), atol=1e-5)
+    first, second = whole_graph(graph, 3).messages
+    assert np.allclose(first.numpy(), h + s @ h, atol=1e-5)
+    assert np.allclose(second.numpy(), s @ ((s @ h) * h), atol=1e-5)
 
 
 @pytest.mark.parametrize("second_order", [True, False])
@@ -72,10 +74,11 @@ def test_a_batch_gives_what_the_whole_graph_gives(second_order):
     network, graph, _ = network_on_graph(second_order=second_order)
     network.eval()
     items = np.array([0, 3, 50, 51, 119])
-    plan = needed(graph, items, 3, second_order)
-    assert len(plan.first_items) < len(graph)  # something is left out, or this test shows nothing
+    everything = whole_graph(graph, 3, second_order)
+    plan = needed(graph, everything, items, second_order)
+    assert len(plan.messages[0]) < len(graph)  # something is left out, or this test shows nothing
     with torch.no_grad():
-        part, whole = network(plan), network(whole_graph(graph, 3))[items]
+        part, whole = network(plan), network(everything)[items]
     assert torch.allclose(part, whole, atol=1e-6)
 
 
@@ -83,7 +86,8 @@ def test_gradients_of_a_batch_are_those_of_the_whole_graph():
     network, graph, _ = network_on_graph(dropout=0.0)
     items = np.array([0, 3, 50, 119])
     gradients = []
-    for plan in (needed(graph, items, 3, True), whole_graph(graph, 3)):
+    everything = whole_graph(graph, 3)
+    for plan in (needed(graph, everything, items, True), everything):
         network.zero_grad()
         features = network(plan)
         rows = features if len(features) == len(items) else features[items]
@@ -162,7 +166,7 @@ def test_sextets_are_sampled_as_section_3_8_says(batch):
     _, graph, _ = network_on_graph()
     sampler = SextetSampler(graph.affinity, batch, np.random.default_rng(0))
     joined = graph.affinity.toarray() > 0
-    batches = list(sampler.epoch())
+    batches = [batch.sextets for batch in sampler.epoch()]
     seen = np.concatenate(batches)
     assert len(batches) == (1 if not batch else -(-joined.any(axis=1).sum() // batch))
     assert len(np.unique(seen[:, 0])) == len(seen)  # each item once as i
@@ -193,4 +197,4 @@ def test_no_stranger_anywhere():
     """Where everybody is joined with everybody there is nothing to learn from."""
     vectors = Vectors(VECTORS.values[:5])
     graph = graph_input(vectors, knn_graph(vectors, 4), GradNetParams(**SMALL), seed=0)
-    assert not len(next(SextetSampler(graph.affinity, 0, np.random.default_rng(0)).epoch()))
+    assert not len(next(SextetSampler(graph.affinity, 0, np.random.default_rng(0)).epoch()).sextets)

@@ -1,14 +1,16 @@
 """Sextets, sampled as in section 3.8, in batches that stay local on the graph (section 3.7).
 
 i runs over all items that have a neighbour, j is a neighbour of i; k is any such item, l a neighbour of k;
-u and v are neighbours of none of them. With batches smaller than the collection, i runs through it in small
-breadth-first balls whose centres are random, and k, u and v come from the balls of the same batch: what a
-batch needs then overlaps, and the work of an epoch grows linearly with the collection.
+u and v are neighbours of none of them. With batches smaller than the collection, the graph is cut anew in
+every epoch into small parts, breadth-first balls around random centres, so that no edge is cut for good. A
+batch takes some parts; i runs through them, and k, u and v come from them. The parts of a batch are many and
+small rather than few and large: strangers from a few large balls are all near, and little is learned of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -16,8 +18,17 @@ from scipy import sparse
 from foldwalk.core.types import BoolArray, Float32Array, IntArray
 from foldwalk.walk.balls import breadth_first_balls
 
-BALL = 16
+BALL = 16  # items of a part at least
+PARTS = 64  # of a batch at most
+POOL = 64  # items at least among which the k, u and v of a batch are drawn, however small it is
 TRIES = 20
+
+
+class Batch(NamedTuple):
+    """Sextets (m, 6), and the items they were drawn from."""
+
+    sextets: IntArray
+    pool: IntArray
 
 
 class SextetSampler:
@@ -32,16 +43,17 @@ class SextetSampler:
         # Edges as ascending numbers: a pair is looked up by bisection.
         self.edges = np.repeat(np.arange(self.n), self.degree) * self.n + self.indices
 
-    def epoch(self) -> Iterator[IntArray]:
-        """Batches of sextets (m, 6), every item that has a neighbour once as i."""
+    def epoch(self) -> Iterator[Batch]:
+        """Every item that has a neighbour once as i, unless no stranger was met."""
         order = self.rng.permutation(self.joined)
         if not self.batch:
-            yield self._sextets(order, np.arange(self.n))
+            everybody = np.arange(self.n)
+            yield Batch(self._sextets(order, everybody), everybody)
             return
-        order = breadth_first_balls(self.indptr, self.indices, order, BALL)
+        order = breadth_first_balls(self.indptr, self.indices, order, max(BALL, self.batch // PARTS))
         for start in range(0, len(order), self.batch):
-            pool = order[start : start + self.batch]
-            yield self._sextets(pool, pool)
+            pool = np.unique(order.take(range(start, start + max(self.batch, POOL)), mode="wrap"))
+            yield Batch(self._sextets(order[start : start + self.batch], pool), pool)
 
     def affinity(self, a: IntArray, b: IntArray) -> Float32Array:
         """The affinity of pairs that are joined."""

@@ -3,9 +3,10 @@
     H(l+1) = LeakyReLU( (I + S) H(l) W1(l) + S (S H(l) * H(l)) W2(l) )      (eq. 16; * is element by element)
     H      = H(0) | H(1) | ... | H(L)                                       (eq. 17)
 
-Each layer's output is scaled to length one per item, then dropout follows (section 3.8). H(0) never changes,
-so the two products that the first layer reads, (I + S) H(0) and S (S H(0) * H(0)), are computed once.
-A `Plan` says at which items each layer is needed; for the whole graph that is everywhere.
+Each layer's output is scaled to length one per item, then dropout follows (section 3.8). A `Plan` says at
+which items each layer is needed. Features of all items are computed layer by layer (`layers`), a few columns
+of H(l) at a time: the messages of eq. 16 belong to one column each, and their products with the rows of W1
+and W2 add up.
 """
 
 from __future__ import annotations
@@ -17,14 +18,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from foldwalk.rerank.learned.gradnet.diffusion import Hop, diffuse
 from foldwalk.rerank.learned.gradnet.graph import GraphInput
 from foldwalk.rerank.learned.gradnet.parameters import GradNetParams
-from foldwalk.rerank.learned.gradnet.plan import Hop, Plan
-from foldwalk.rerank.learned.gradnet.sparse import SparseMatrix
+from foldwalk.rerank.learned.gradnet.plan import Plan
 
 LEAK = 0.01
 # Below this length features are not stretched: an item without any has gradients, but finite ones.
 SHORTEST = 1e-6
+# Numbers of H(l) whose messages are in memory at once where features of all items are computed.
+NUMBERS_AT_ONCE = 2**24
 
 
 class GradNetwork(nn.Module):
@@ -38,23 +41,37 @@ class GradNetwork(nn.Module):
         self.first = nn.ParameterList([_glorot(step, torch_rng) for step in steps])
         self.second = nn.ParameterList([_glorot(step, torch_rng) for step in steps if self.second_order])
         self.to(self.device)
-        # What the first layer reads of the constant H(0), computed once.
-        h0 = torch.from_numpy(graph.features).to(self.device)
-        loop = torch.from_numpy(graph.self_loop).to(self.device)[:, None]
-        transitions = SparseMatrix(graph.transitions, self.device)
-        self.h0 = functional.normalize(h0)
-        self.messages = diffuse(h0, Hop(loop, transitions, transitions), self.second_order)
 
     def forward(self, plan: Plan) -> Tensor:
-        """Learned features at the items `plan.items`."""
-        first, second = (message.index_select(0, plan.first_items) for message in self.messages)
-        outputs = [self._output(first, second, 0)]
+        """Learned features at the items of the plan's answer."""
+        outputs = [self._output(*plan.messages, 0)]
         for layer, hop in enumerate(plan.hops, start=1):
             outputs.append(self._output(*diffuse(outputs[-1], hop, self.second_order), layer))
         if not self.concatenate:
             return outputs[-1]
         at_items = [h if at is None else at.of(h) for h, at in zip(outputs, plan.places, strict=True)]
-        return torch.cat([self.h0.index_select(0, plan.items), *at_items], dim=1)
+        return torch.cat([plan.inputs, *at_items], dim=1)
+
+    def layers(self, inputs: Tensor, hop: Hop) -> list[Tensor]:
+        """H(1) to H(L) at all items without dropout, given H(0) and the hop from all items to all."""
+        outputs = [inputs]
+        with torch.no_grad():
+            for layer in range(len(self.first)):
+                outputs.append(self._everywhere(outputs[-1], hop, layer))
+        return outputs[1:]
+
+    def _everywhere(self, below: Tensor, hop: Hop, layer: int) -> Tensor:
+        n, width = below.shape
+        total = below.new_zeros(n, self.first[layer].shape[1])
+        step = max(1, NUMBERS_AT_ONCE // max(n, 1))
+        for start in range(0, width, step):
+            columns = slice(start, start + step)
+            first, second = diffuse(below[:, columns].contiguous(), hop, self.second_order)
+            total.addmm_(first, self.first[layer][columns])
+            if self.second_order:
+                total.addmm_(second, self.second[layer][columns])
+        functional.leaky_relu_(total, LEAK)
+        return total.div_(total.norm(dim=1, keepdim=True).clamp_min_(SHORTEST))
 
     def _output(self, first: Tensor, second: Tensor, layer: int) -> Tensor:
         total = first @ self.first[layer]
@@ -73,17 +90,6 @@ class GradNetwork(nn.Module):
     def squared_parameters(self) -> Tensor:
         """The squared l2 norm of all parameters (eq. 21)."""
         return torch.stack([(weights * weights).sum() for weights in self.parameters()]).sum()
-
-
-def diffuse(features: Tensor, hop: Hop, second_order: bool) -> tuple[Tensor, Tensor]:
-    """(I + S) H and S (S H * H), the two messages of eq. 16 before their weights."""
-    one_step = hop.inner @ features
-    middle = features if hop.middle is None else hop.middle.of(features)
-    if not second_order:
-        return hop.loop * middle + one_step, one_step
-    two_steps = hop.outer @ (one_step * middle)
-    first = hop.loop * middle + one_step
-    return (first if hop.ends is None else hop.ends.of(first)), two_steps
 
 
 def _glorot(shape: tuple[int, int], rng: torch.Generator) -> nn.Parameter:

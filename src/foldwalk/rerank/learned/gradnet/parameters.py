@@ -48,6 +48,9 @@ class GradNetParams(Params):
     batch: int = Field(
         0, ge=0, le=10_000_000, description="sextets in a batch (paper: 64); 0: one batch for all items"
     )
+    batches: Literal["clustered", "exact"] = Field(
+        "clustered", description="a batch's own edges, or all that it reaches (a connected graph: nearly all)"
+    )
     epochs: int = Field(30, ge=0, le=100_000, description="passes over the items (paper: 300)")
     rounds: int = Field(
         2, ge=1, le=10, description="trainings, each on the graph that the one before learned (paper: 1)"

@@ -1,9 +1,13 @@
-"""Which items a batch needs: a breadth-first search backwards through the layers (section 3.7).
+"""What a batch computes: on the whole graph, on all it reaches, or on its own items alone (section 3.7).
 
 To know layer l+1 at the items R, eq. 16 reads S (S H * H) at R, hence S H at R and its neighbours M, hence H
-at M and its neighbours Q: two hops a layer, one without the second-order term. The first layer reads
-messages that are stored for every item, so the search takes L - 1 layers. All rows it needs are complete:
-outside dropout a batch gives exactly what the whole graph gives.
+at M and its neighbours Q: two hops a layer, one without the second-order term. The messages of the first
+layer never change and are kept, so an exact batch searches L - 1 layers backwards (`needed`): outside dropout
+it gives what the whole graph gives, but four hops reach nearly all of a connected graph.
+
+A clustered batch (`within`; Chiang et al., "Cluster-GCN", KDD 2019) is a graph of its own: its items and
+the edges among them. The degrees of eq. 2 are those within the batch, so that an item whose neighbours are
+partly elsewhere still takes as much from its neighbours as from itself. Its cost is that of its items.
 """
 
 from __future__ import annotations
@@ -15,53 +19,55 @@ import numpy as np
 import torch
 from scipy import sparse
 from torch import Tensor
+from torch.nn import functional
 
+from foldwalk.core.graph import Graph
 from foldwalk.core.types import IntArray
-from foldwalk.rerank.learned.gradnet.graph import GraphInput
+from foldwalk.rerank.learned.gradnet.diffusion import Hop, diffuse
+from foldwalk.rerank.learned.gradnet.graph import GraphInput, propagation
 from foldwalk.rerank.learned.gradnet.sparse import Selection, SparseMatrix
 
 
 @dataclass(frozen=True, eq=False)
-class Hop:
-    """One layer's way from H at Q over S H at M to R; None where a selection would be everything.
-
-    `loop` is the self-loop at M, `inner` S from Q to M, `outer` S from M to R; `middle` are the places of M
-    within Q, `ends` the places of R within M. Without the second order M is R.
-    """
-
-    loop: Tensor
-    inner: SparseMatrix
-    outer: SparseMatrix
-    middle: Selection | None = None
-    ends: Selection | None = None
-
-
-@dataclass(frozen=True, eq=False)
 class Plan:
-    """The way through all layers: the items of the first layer, a hop for each further one, and the answer.
+    """The way through all layers: the messages of the first one, a hop for each further one, and the answer.
 
-    `places[l]` are the places of `items` within the items at which layer l is known.
+    `inputs` is H(0) at the items of the answer, rows of length one; `messages` are those of H(0) at the items
+    at which the first layer is needed; `places[l]` are the places of the answer's items within those at which
+    layer l is known.
     """
 
-    items: Tensor
-    first_items: Tensor
+    inputs: Tensor
+    messages: tuple[Tensor, Tensor]
     hops: list[Hop]
     places: Sequence[Selection | None]
 
 
-def whole_graph(graph: GraphInput, layers: int, device: str = "cpu") -> Plan:
-    everything = torch.arange(len(graph), device=device)
+def hop_everywhere(graph: GraphInput, device: str = "cpu") -> Hop:
+    """From all items to all items."""
     loop = torch.from_numpy(graph.self_loop).to(device)[:, None]
     transitions = SparseMatrix(graph.transitions, device)
-    hop = Hop(loop, transitions, transitions)
-    return Plan(everything, everything, [hop] * (layers - 1), [None] * layers)
+    return Hop(loop, transitions, transitions)
 
 
-def needed(graph: GraphInput, items: IntArray, layers: int, second_order: bool, device: str = "cpu") -> Plan:
-    """The plan for `items`, which must be ascending and without repetition."""
+def whole_graph(graph: GraphInput, layers: int, second_order: bool = True, device: str = "cpu") -> Plan:
+    hop = hop_everywhere(graph, device)
+    inputs = torch.from_numpy(graph.features).to(device)
+    messages = diffuse(inputs, hop, second_order)
+    return Plan(functional.normalize(inputs), messages, [hop] * (layers - 1), [None] * layers)
+
+
+def within(graph: GraphInput, items: IntArray, renormalise: bool) -> GraphInput:
+    """The items and the edges among them as a graph of their own."""
+    affinity = graph.affinity[items][:, items]
+    return GraphInput(affinity, *propagation(Graph(affinity), renormalise), graph.features[items])
+
+
+def needed(graph: GraphInput, whole: Plan, items: IntArray, second_order: bool, device: str = "cpu") -> Plan:
+    """The part of `whole` that `items` depend on; they must be ascending and without repetition."""
     hops: list[Hop] = []
     known = [items]
-    for _ in range(layers - 1):
+    for _ in whole.hops:
         ends = known[0]
         middle = _with_neighbors(graph.transitions, ends) if second_order else ends
         starts = _with_neighbors(graph.transitions, middle)
@@ -71,10 +77,9 @@ def needed(graph: GraphInput, items: IntArray, layers: int, second_order: bool, 
         places = _places(middle, starts, device), _places(ends, middle, device)
         hops.insert(0, Hop(loop, inner, outer, *places))
         known.insert(0, starts)
-    first_items = torch.from_numpy(known[0]).to(device)
-    return Plan(
-        torch.from_numpy(items).to(device), first_items, hops, [_places(items, k, device) for k in known]
-    )
+    first, second = (message[torch.from_numpy(known[0]).to(device)] for message in whole.messages)
+    answer = whole.inputs[torch.from_numpy(items).to(device)]
+    return Plan(answer, (first, second), hops, [_places(items, k, device) for k in known])
 
 
 def _with_neighbors(transitions: sparse.csr_array, items: IntArray) -> IntArray:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from typer.testing import CliRunner
 from foldwalk import __version__
 from foldwalk.cli import main
 
-COMMANDS = ("demo", "rerank", "methods", "datasets", "evaluate", "bench")
+COMMANDS = ("demo", "rerank", "methods", "datasets", "evaluate", "bench", "describe", "train")
 
 
 def test_every_command_has_help_with_json() -> None:
@@ -70,6 +71,17 @@ def test_a_card_says_what_a_method_needs() -> None:
     assert "Needs training: yes. Queries join the graph: yes. Answers from stored rows: no" in shown
     card = json.loads(runner.invoke(main.app, ["methods", "eir", "--json"]).output)
     assert (card["needs_training"], card["joins_graph"], card["answers_from_rows"]) == (False, True, True)
+
+
+def test_what_the_library_warns_of_is_one_line(monkeypatch, capsys) -> None:
+    def warned(*_: object, **__: object) -> None:
+        warnings.warn("mind\nthe gap", UserWarning, stacklevel=2)
+        warnings.warn("an older way", RuntimeWarning, stacklevel=2)
+
+    monkeypatch.setattr(main, "app", warned)
+    with pytest.warns(RuntimeWarning, match="an older way"):  # others stay as they are
+        assert main._exit_code([]) == 0
+    assert capsys.readouterr().err == "mind the gap\n"
 
 
 def test_no_arguments_show_the_help(foldwalk) -> None:

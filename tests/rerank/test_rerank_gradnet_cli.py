@@ -192,6 +192,28 @@ def test_stopped_before_the_first_epoch_nothing_is_left(run, ctrl_c):
     assert not Path("out").exists()
 
 
+def test_without_epochs_it_says_that_nothing_is_trained(run):
+    code, _, said = run(*TRAIN[: -len(SMALL) - 1], 0, *SMALL)
+    assert (code, said) == (
+        0,
+        "epochs is 0: nothing is trained, the weights stay as they were drawn at random.\n",
+    )
+    tuned = ("train", "gradnet", "more.npz", "--start", "out", "--out", "tuned", "--epochs", 0)
+    assert run(*tuned)[2].endswith("stay as they were in the model to start from.\n")
+
+
+@pytest.mark.parametrize("changed", [("--epochs", 1), ("--epochs", 5), ("--param", "batch=1")])
+def test_few_epochs_and_small_batches_train(run, changed):
+    code, _, said = run("train", "gradnet", "v.npz", "--out", "out", "--epochs", 1, *SMALL, *changed)
+    assert code == 0, said
+    with open("out/log.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    epochs = changed[1] if changed[0] == "--epochs" else 1
+    assert len(rows) == 2 * epochs
+    untrained = GradNet(epochs=0, layer_sizes="512,128,64", anchors=10).fit(GALLERY[:100]).features
+    assert not np.allclose(np.load("out/features.npy")[:, -64:], untrained[:, -64:], atol=1e-3)
+
+
 def test_a_training_goes_on_from_another(run):
     assert run(*TRAIN)[0] == 0
     code, _, said = run("train", "gradnet", "more.npz", "--start", "out", "--out", "tuned", "--epochs", 1)

@@ -21,6 +21,7 @@ from foldwalk.cli.export import export
 from foldwalk.cli.index import index
 from foldwalk.cli.info import info
 from foldwalk.cli.methods import methods
+from foldwalk.cli.output import warnings_as_remarks
 from foldwalk.cli.rebuild import rebuild
 from foldwalk.cli.remove import remove
 from foldwalk.cli.rerank import rerank
@@ -76,7 +77,8 @@ def run() -> None:
 
 def _exit_code(arguments: list[str]) -> int:
     try:
-        code = app(arguments, prog_name="foldwalk", standalone_mode=False)
+        with warnings_as_remarks():
+            code = app(arguments, prog_name="foldwalk", standalone_mode=False)
         print(end="", flush=True)
         return code if isinstance(code, int) else 0
     except BrokenPipeError:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
@@ -48,6 +50,22 @@ def print_json(value: Any) -> None:
 
 def remark(text: str) -> None:
     print(text, file=sys.stderr)
+
+
+@contextmanager
+def warnings_as_remarks() -> Iterator[None]:
+    """What the library warns of in one line, without the place in the code; other warnings as they are."""
+    with warnings.catch_warnings():
+        usual = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+            if category is UserWarning:
+                remark(" ".join(str(message).split()))
+            else:
+                usual(message, category, *where, **more)
+
+        warnings.showwarning = show
+        yield
 
 
 def command_line() -> str:

@@ -13,15 +13,15 @@ from foldwalk.cli.output import AsJson, console, print_json, remark
 
 def train(
     name: Annotated[str, typer.Argument(help="A training; `foldwalk trainings` lists them.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder for log.csv and the model; a training on an index can do without."),
+    ] = None,
     source: Annotated[
         str | None,
         typer.Argument(
             help="For trainings on vectors: an index, the name of a data set, or .npy, .npz, .parquet."
         ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Folder for log.csv and the model; a training on an index can do without."),
     ] = None,
     config: Annotated[
         str | None, typer.Option(help="For the others: a .toml file, or the name of one that comes along.")

@@ -139,6 +139,9 @@ def _run(
     seed = asked.seed if asked.seed is not None else 0 if start is None else start.seed
     vectors = given.checked("vectors")
     refuse_large_neighborhoods(trainings.describe(training.name), asked.params, len(vectors))
+    if getattr(own, "epochs", None) == 0:
+        drawn = "drawn at random" if start is None else "in the model to start from"
+        remark(f"epochs is 0: nothing is trained, the weights stay as they were {drawn}.")
     if checkpoint.exists():
         remark(f"going on from {checkpoint}; --force begins anew.")
     began = time.perf_counter()

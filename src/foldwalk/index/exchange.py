@@ -38,7 +38,7 @@ def export_file(view: View, path: Path, neighbors: bool) -> Path:
 def contents(view: View) -> VectorFile:
     """All items, as a file would hold them."""
     if len(view) == 0:
-        raise BadInput(f"{view.store.place} is empty; add something first.")
+        raise BadInput(f"{view.store.place} is empty; there is nothing to export or to learn from.")
     return VectorFile(view.all_vectors(), list(view.keys), list(view.metadata_texts))
 
 

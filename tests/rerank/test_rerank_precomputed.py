@@ -58,7 +58,9 @@ def test_what_is_no_graph_of_similarities_is_refused():
         rerank.create("plain").fit(graph=np.eye(3), distances=three_by_three())
     with pytest.raises(BadInput, match="one of the three"):
         rerank.create("plain").fit(GALLERY, distances=three_by_three())
-    with pytest.raises(BadInput, match="fit needs a gallery of vectors, or distances=, or graph="):
+    with pytest.raises(
+        BadInput, match="fit takes a gallery of vectors, or distances=, or graph=: one of the three"
+    ):
         rerank.create("plain").fit()
 
 

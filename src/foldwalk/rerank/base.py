@@ -38,7 +38,8 @@ from foldwalk.neighbors.similarity import pair_similarities
 from foldwalk.rerank.order import Reached, complete, filled
 from foldwalk.rerank.parameterized import Parameterized
 from foldwalk.rerank.params import parameters_of
-from foldwalk.rerank.precomputed import DENSE_UP_TO, KnownPairs
+from foldwalk.rerank.precomputed import DENSE_UP_TO, NO_QUERIES, KnownPairs
+from foldwalk.rerank.short_lists import rerank_lists
 
 SAMPLE, FEW = 2_000, 256
 
@@ -91,12 +92,11 @@ class Reranker(Parameterized, ABC):
         """
         if isinstance(y, Neighbors):
             raise BadInput("neighbours are handed in by name: fit(gallery, neighbors=...).")
-        if distances is not None or graph is not None:
-            if gallery is not None or neighbors is not None or (distances is not None and graph is not None):
-                raise BadInput("fit takes a gallery, or distances=, or graph=, one of the three.")
-            return self._fit_pairs(distances, graph)
-        if gallery is None:
-            raise BadInput("fit needs a gallery of vectors, or distances=, or graph=.")
+        if gallery is None or distances is not None or graph is not None:
+            if gallery is not None or neighbors is not None or (distances is None) == (graph is None):
+                raise BadInput("fit takes a gallery of vectors, or distances=, or graph=: one of the three.")
+            pairs = KnownPairs.check(distances, graph, self.name, self.takes_distances)
+            return self.adopt(pairs.items, pairs=pairs)
         metric = self.params.metric
         given = Vectors.check(gallery, "gallery")
         vectors = prepare(given, metric)
@@ -107,10 +107,7 @@ class Reranker(Parameterized, ABC):
         """Rank the fitted gallery for queries that were never seen before."""
         dim = self.vectors.dim
         if self.pairs is not None:
-            raise BadInput(
-                f"{self.name} was fitted without vectors and cannot compare new queries with anything: make "
-                f"them rows of the matrix and call rank_rows, or fit vectors."
-            )
+            raise BadInput(NO_QUERIES.format(name=self.name))
         asked = Vectors.check(queries, "queries", dim)
         vectors = prepare(asked, self.params.metric, self.vector_scale)
         top = check_top(top, self.candidates)
@@ -142,6 +139,20 @@ class Reranker(Parameterized, ABC):
         everyone = Vectors(np.concatenate([items.values, asked.values]))
         fresh.adopt(prepare(everyone, metric), candidates=len(items))
         return fresh.rank_rows(np.arange(len(items), len(everyone)), top)
+
+    def rerank_candidates(self, queries: npt.ArrayLike, candidates: Any, top: int = 100) -> Ranking:
+        """Re-rank short lists that another search returned, each query with its own list as the gallery.
+
+        `queries` (q, d) go with `candidates` (q, c, d) or a list of q arrays (c_i, d); one query (d,) with
+        its (c, d). Ids are places in the query's list. No list may be shorter than `top`, which is cut to the
+        longest. The fitted state, if any, is neither used nor changed; docs/short-lists.md says what is lost
+        against the graph of the whole gallery.
+        """
+        if self.needs_training:
+            raise BadInput(
+                f"{self.name} trains a network, which a short list is too little for: fit the gallery."
+            )
+        return rerank_lists(self, queries, candidates, top)
 
     # What an index, a store or another method calls -------------------------------------------------------
 
@@ -350,23 +361,9 @@ class Reranker(Parameterized, ABC):
             return complete(plain_of(some), None if own is None else own[some], self.candidates)
 
         ids, scores = filled(reached, top, rest_of)
-        if self.pairs is not None and own is not None and (ids < 0).any():
-            known = (ids >= 0).sum(axis=1)
-            raise BadInput(
-                f"{self.name} reaches {known.min()} items from row {own[known.argmin()]}, and the matrix "
-                f"does not say in which order the others follow: ask for a top of {known.min()}, hand in "
-                f"more pairs, or fit vectors."
-            )
+        if self.pairs is not None and own is not None:
+            self.pairs.refuse_gaps(ids, own, self.name)
         return Ranking(ids, scores)
-
-    def _fit_pairs(self, distances: Any, graph: Any) -> Self:
-        if not self.takes_distances:
-            raise BadInput(
-                f"{self.name} works on vectors, which distances and graphs do not have: fit(gallery), or "
-                f"choose a method that takes distances, such as cas or k_reciprocal."
-            )
-        known = KnownPairs.from_graph(graph) if distances is None else KnownPairs.from_distances(distances)
-        return self.adopt(known.items, pairs=known)
 
     def _fitted_dim(self) -> int | None:
         return None if self._vectors is None else self._vectors.dim

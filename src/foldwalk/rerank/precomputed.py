@@ -35,6 +35,10 @@ from foldwalk.walk.entries import entries
 DENSE_UP_TO = 5_000
 # Items are numbered by float32, which counts without a gap up to here.
 MOST = 2**24 - 1
+NO_QUERIES = (
+    "{name} was fitted without vectors and cannot compare new queries with anything: make them rows of the "
+    "matrix and call rank_rows, or fit vectors."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +47,16 @@ class KnownPairs:
 
     rows: sparse.csr_array
     metric: str
+
+    @classmethod
+    def check(cls, distances: Any, graph: Any, name: str, taken: bool) -> KnownPairs:
+        """Whichever of the two there is, for the method of this name, by which such pairs are `taken`."""
+        if not taken:
+            raise BadInput(
+                f"{name} works on vectors, which distances and graphs do not have: fit(gallery), or choose a "
+                f"method that takes distances, such as cas or k_reciprocal."
+            )
+        return cls.from_graph(graph) if distances is None else cls.from_distances(distances)
 
     @classmethod
     def from_distances(cls, distances: Any) -> KnownPairs:
@@ -132,6 +146,16 @@ class KnownPairs:
         return np.asarray(
             entries(*self.arrays, _numbers(queries), indptr, columns, self.least, np.float32(1))
         )
+
+    def refuse_gaps(self, ids: IntArray, rows: IntArray, name: str) -> None:
+        """No order of items that are neither reached by the method of this name nor known."""
+        known = (ids >= 0).sum(axis=1)
+        if known.min() < ids.shape[1]:
+            raise BadInput(
+                f"{name} reaches {known.min()} items from row {rows[known.argmin()]}, and the matrix does "
+                f"not say in which order the others follow: ask for a top of {known.min()}, hand in more "
+                f"pairs, or fit vectors."
+            )
 
     def dense(self, rows: IntArray) -> Float32Array:
         """Some rows with every column; the item itself is at similarity one."""

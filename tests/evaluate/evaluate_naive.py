@@ -48,6 +48,10 @@ def ap_at_r(answers: list[int], relevant: set[int]) -> float:
     return rectangle_ap(answers[: len(relevant)], relevant)
 
 
+def r_precision(answers: list[int], relevant: set[int]) -> float:
+    return sum(answer in relevant for answer in answers[: len(relevant)]) / len(relevant)
+
+
 def recall(answers: list[int], relevant: set[int], k: int) -> float:
     return float(any(answer in relevant for answer in answers[:k]))
 

@@ -20,6 +20,7 @@ def loop_figures(
     for k in (1, 2, 4, 8):
         figures[f"R@{k}"] = np.mean([naive.recall(*case, k) for case in cases])
     figures["MAP@R"] = np.mean([naive.ap_at_r(*case) for case in cases])
+    figures["R-precision"] = np.mean([naive.r_precision(*case) for case in cases])
     return {key: float(value) for key, value in figures.items()}
 
 
@@ -35,6 +36,7 @@ def test_leave_one_out_by_hand() -> None:
             "R@4": 1.0,
             "R@8": 1.0,
             "MAP@R": (1 / 2 + 0 + (1 / 2) / 2) / 3,
+            "R-precision": (1 / 2 + 0 + 1 / 2) / 3,
             "bullseye@2": (1 / 3 + 0 + 1 / 3) / 3,
             "bullseye@2+query": (2 / 3 + 1 / 3 + 1 / 3) / 3,
         }
@@ -63,6 +65,41 @@ def test_leave_one_out_equals_the_loop(seed: int, top: int) -> None:
     assert LeaveOneOut(labels).evaluate(naive.ranking(rows)) == pytest.approx(loop_figures(rows, relevant))
 
 
+@pytest.mark.parametrize("top", [3, 39])
+def test_the_query_may_be_counted_as_found_first(top: int) -> None:
+    rng = np.random.default_rng(1)
+    labels = rng.integers(0, 9, 40)
+    rows = [[i for i in rng.permutation(40) if i != q][:top] for q in range(40)]
+    classes = [{i for i in range(40) if labels[i] == labels[q]} for q in range(40)]
+    found = LeaveOneOut(labels, query_counted=True).evaluate(naive.ranking(rows))
+    expected = [
+        naive.rectangle_ap([q, *row], classes[q]) for q, row in enumerate(rows) if len(classes[q]) > 1
+    ]
+    assert found["mAP+query"] == pytest.approx(np.mean(expected))
+    assert "mAP+query" not in LeaveOneOut(labels).evaluate(naive.ranking(rows))
+
+
+def test_recall_is_taken_where_it_is_asked_for() -> None:
+    rng = np.random.default_rng(2)
+    labels = rng.integers(0, 30, 90)
+    rows = naive.random_ranking(rng, 30, 60, 60)
+    cases = [(row, {i for i in range(60) if labels[30 + i] == labels[q]}) for q, row in enumerate(rows.ids)]
+    cases = [(list(row), relevant) for row, relevant in cases if relevant]
+    found = QueryGallery(labels[:30], labels[30:], recall_at=(1, 10, 20)).evaluate(rows)
+    for k in (1, 10, 20):
+        assert found[f"R@{k}"] == pytest.approx(np.mean([naive.recall(*case, k) for case in cases]))
+    assert [key for key in found if key.startswith("R@")] == ["R@1", "R@10", "R@20"]
+    assert "R@1000" in LeaveOneOut(labels[:60], recall_at=(1000,)).evaluate(
+        naive.random_ranking(rng, 60, 60, 60)
+    )
+
+
+@pytest.mark.parametrize("ranks", [(), (0,), (1, 2.5)])
+def test_ranks_of_recall_are_whole_numbers(ranks: tuple[float, ...]) -> None:
+    with pytest.raises(BadInput, match="recall_at"):
+        LeaveOneOut([1, 1], recall_at=ranks)  # type: ignore[arg-type]
+
+
 def test_query_gallery_by_hand() -> None:
     protocol = QueryGallery([7, 8, -1], [7, -1, 8, 7])
     answers = naive.ranking([[1, 0, 2, 3], [2, 0, 1, 3], [1, 0, 2, 3]])
@@ -73,7 +110,7 @@ def test_query_gallery_by_hand() -> None:
     figures = protocol.evaluate(answers)
     assert figures["mAP"] == pytest.approx(((1 / 2 + 2 / 4) / 2 + 1) / 2)
     assert figures["R@1"] == pytest.approx(1 / 2)
-    assert list(figures) == ["mAP", "R@1", "R@2", "R@4", "R@8", "MAP@R"]
+    assert list(figures) == ["mAP", "R@1", "R@2", "R@4", "R@8", "MAP@R", "R-precision"]
     trapezoid = QueryGallery([7, 8, -1], [7, -1, 8, 7], trapezoid=True).evaluate(answers)["mAP"]
     assert trapezoid == pytest.approx((((0 + 1 / 2) / 2 + (1 / 3 + 2 / 4) / 2) / 2 + 1) / 2)
 

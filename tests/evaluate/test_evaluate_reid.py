@@ -13,7 +13,8 @@ from foldwalk.evaluate import ReID
 def test_by_hand() -> None:
     #              same camera, junk, distractor, right, wrong, right
     gallery_ids, cameras = [5, -1, 0, 5, 6, 5], [1, 2, 2, 2, 2, 3]
-    protocol = ReID([5, 6], [1, 2], gallery_ids, cameras)  # the second query has no other camera
+    # The second query has no other camera.
+    protocol = ReID([5, 6], [1, 2], gallery_ids, cameras, distractors=[0])
     answers = naive.ranking([[0, 1, 2, 3, 4, 5], [4, 0, 1, 2, 3, 5]])
     judgement = protocol.judge(answers)
     assert judgement.relevant.tolist() == [[False, False, False, True, False, True], [False] * 6]
@@ -48,12 +49,26 @@ def test_equal_to_the_loop(seed: int, top: int) -> None:
         "mINP": np.mean([naive.inp(*case) for case in cases]),
         **{f"CMC@{k}": np.mean([naive.recall(*case, k) for case in cases]) for k in (1, 5, 10)},
     }
-    found = ReID(query_ids, query_cameras, gallery_ids, gallery_cameras).evaluate(answers)
+    sides = query_ids, query_cameras, gallery_ids, gallery_cameras
+    found = ReID(*sides, distractors=[0]).evaluate(answers)
     assert found == pytest.approx(expected)
+    trapezoid = ReID(*sides, distractors=[0], trapezoid=True).evaluate(answers)
+    assert trapezoid["mAP"] == pytest.approx(np.mean([naive.trapezoid_ap(*case) for case in cases]))
+    assert trapezoid | {"mAP": found["mAP"]} == found
     cameras_as_text = ReID(
-        query_ids, query_cameras.astype(str), gallery_ids, gallery_cameras.astype(str)
+        query_ids, query_cameras.astype(str), gallery_ids, gallery_cameras.astype(str), distractors=[0]
     ).evaluate(answers)
     assert cameras_as_text == found
+
+
+def test_identity_0_is_an_identity_unless_it_is_said_to_be_a_distractor() -> None:
+    sides = [0, 1], [1, 1], [0, 1, 2], [2, 2, 2]
+    answers = naive.ranking([[0, 1, 2], [0, 1, 2]])
+    assert ReID(*sides).per_query(answers)["mAP"].tolist() == [1.0, 0.5]
+    assert np.isnan(ReID(*sides, distractors=[0]).per_query(answers)["mAP"]).tolist() == [True, False]
+    assert ReID(*sides, junk=[0]).per_query(answers)["mAP"][1] == 1.0
+    with pytest.raises(BadInput, match="identity 0 is junk or a distractor"):
+        ReID(*sides, junk=[0], distractors=[0])
 
 
 @pytest.mark.parametrize(
@@ -65,7 +80,10 @@ def test_equal_to_the_loop(seed: int, top: int) -> None:
         (lambda: ReID([1], [0], [1], ["c1"]), "both have whole numbers or both have text"),
         (lambda: ReID([1], [0], [1], [1]).evaluate(naive.ranking([[1]])), "id 1"),
         (lambda: ReID([1], [0], [1], [1]).evaluate(naive.ranking([[0], [0]])), "2 rows"),
-        (lambda: ReID([0], [0], [0], [1]).evaluate(naive.ranking([[0]])), "no query has a relevant item"),
+        (
+            lambda: ReID([0], [0], [0], [1], distractors=[0]).evaluate(naive.ranking([[0]])),
+            "no query has a relevant item",
+        ),
     ],
 )
 def test_bad_input_is_refused(make: object, says: str) -> None:

@@ -203,7 +203,7 @@ def test_evaluation_by_hand():
     # Item 4 lies nearest to 1 of its own class; everyone else finds its fellow at once.
     assert figures["R@1"] == 1.0
     assert figures["MAP@R"] == pytest.approx((1 + 1 + 1 + 1 + (1 + 0) / 2) / 5, abs=0.11)
-    assert set(figures) == {"R@1", "R@2", "R@4", "R@8", "MAP@R", "NMI", "F1"}
+    assert set(figures) == {"R@1", "R@2", "R@4", "R@8", "MAP@R", "R-precision", "NMI", "F1"}
     with pytest.raises(BadInput, match="2 labels for 3"):
         evaluate_embedding(np.eye(3), [0, 1])
 

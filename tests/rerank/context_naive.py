@@ -42,12 +42,24 @@ def reorder(lists, depth, combine):
 
 def agrees(ranking, row, scores, tolerance=1e-5):
     """The reached part of a ranking has these dense scores, and leaves no positive one out."""
-    reached = ranking.scores[row] > -1.9
+    reached = ranking.scores[row] > 0
     ids = ranking.ids[row][reached]
     scale = max(float(scores.max()), 1e-12)
     assert np.allclose(ranking.scores[row][reached] / scale, scores[ids] / scale, atol=tolerance)
     left = np.setdiff1d(np.arange(len(scores)), ids)
     assert (scores[left] <= tolerance * scale).all()
+
+
+def follows_lists(ranking, row, before, similarity):
+    """Behind what was reached stand the others of a list in its order, then the rest by plain similarity."""
+    ids, scores = ranking.ids[row].tolist(), ranking.scores[row]
+    reached, listed = int((scores > 0).sum()), int((scores > -1).sum())
+    expected = [j for j in before if j < len(similarity) and j not in ids[:reached]]
+    assert expected, "nothing is left to follow"
+    assert ids[reached:listed] == expected
+    rest = similarity[ids[listed:]]
+    assert (rest[:-1] >= rest[1:]).all()
+    assert np.allclose(scores[listed:], rest - 3, atol=1e-6)
 
 
 def as_if_joined(method, queries, depth):

@@ -12,6 +12,7 @@ from context_naive import (
     RELATED,
     agrees,
     as_if_joined,
+    follows_lists,
     normalised_lists,
     reorder,
 )
@@ -58,6 +59,15 @@ def test_own_rows_against_the_dense_form():
         agrees(ours, i, dense[i])
 
 
+@pytest.mark.parametrize("depth", [30, 77])
+def test_what_no_tree_reaches_keeps_the_order_of_the_lists(depth):
+    lists = reorder(normalised_lists(EVERYONE, depth), depth, "min")
+    similarity = EVERYONE.astype(np.float64) @ EVERYONE.T
+    ours = rerank.create("bfs_tree", k=3, depth=depth).rerank(QUERIES, GALLERY, top=70)
+    for row in range(len(QUERIES)):
+        follows_lists(ours, row, lists[70 + row][1:], similarity[70 + row, :70])
+
+
 def test_identical_lists_overlap_by_all_but_the_tail():
     fitted = rerank.create("bfs_tree", k=6).fit(GALLERY)
     assert fitted.itself == pytest.approx(1 - 0.7**6, abs=1e-6)
@@ -86,7 +96,8 @@ def test_agrees_with_the_authors_program(place, reference_root, data_root):
     """It answers only the 400 nearest, queries that joined counted; ours answers more, and gains by it."""
     figures = (73.92, 92.96, 62.86)
     reference = load_reference(SETS[place], reference_root, data_root)
-    ours = rerank.create("bfs_tree").rerank(reference.queries, reference.gallery, top=len(reference.gallery))
+    method = rerank.create("bfs_tree", depth=400)
+    ours = method.rerank(reference.queries, reference.gallery, top=len(reference.gallery))
     everyone = np.concatenate([reference.gallery, reference.queries]).astype(np.float32)
     everyone /= np.linalg.norm(everyone, axis=1, keepdims=True)
     count = len(reference.gallery)

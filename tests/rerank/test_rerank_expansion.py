@@ -43,6 +43,26 @@ def test_against_a_loop(name, alpha, dba):
         assert np.allclose(items[ours.ids[q]] @ expanded, expected, atol=1e-5)
 
 
+def test_the_gallery_has_a_k_of_its_own():
+    ours = rerank.create("alpha_qe", k=9, dba=True, dba_k=4).fit(GALLERY).rank(QUERIES, top=80)
+    items = np.array([naive_expansion(x, GALLERY, 3, 3.0, skip=i) for i, x in enumerate(GALLERY)])
+    for q, query in enumerate(QUERIES):
+        expanded = naive_expansion(query, GALLERY, 9, 3.0)
+        assert np.allclose(ours.scores[q], items[nearest(expanded, items, 80)] @ expanded, atol=1e-5)
+        assert np.allclose(items[ours.ids[q]] @ expanded, ours.scores[q], atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["aqe", "alpha_qe", "aqewd", "dqe", "sg"])
+def test_the_gallerys_k_is_the_querys_unless_it_is_given(name):
+    as_one = rerank.create(name, k=6, dba=True).fit(GALLERY).rank(QUERIES)
+    said = rerank.create(name, k=6, dba=True, dba_k=6).fit(GALLERY).rank(QUERIES)
+    other = rerank.create(name, k=6, dba=True, dba_k=3).fit(GALLERY).rank(QUERIES)
+    assert (as_one.scores == said.scores).all()
+    assert not (as_one.scores == other.scores).all()
+    ignored = rerank.create(name, k=6, dba_k=3).fit(GALLERY).rank(QUERIES)
+    assert (ignored.scores == rerank.create(name, k=6).fit(GALLERY).rank(QUERIES).scores).all()
+
+
 def test_own_rows_expand_without_themselves_twice():
     ours = rerank.create("aqe", k=5).fit(GALLERY).rank_self(top=79)
     for i, x in enumerate(GALLERY):

@@ -27,9 +27,11 @@ def identities_and_cameras(names: Sequence[str]) -> tuple[IntArray, IntArray]:
     return pairs[:, 0], pairs[:, 1]
 
 
-def reid_listing(gallery: Sequence[str], queries: Sequence[str], folder: Path | None) -> Listing:
-    """The ground truth that the names tell."""
+def reid_listing(
+    gallery: Sequence[str], queries: Sequence[str], folder: Path | None, distractors: Sequence[int]
+) -> Listing:
+    """The ground truth that the names tell; `distractors` are identities that stand for nobody."""
     gallery_ids, gallery_cameras = identities_and_cameras(gallery)
     query_ids, query_cameras = identities_and_cameras(queries)
-    protocol = ReID(query_ids, query_cameras, gallery_ids, gallery_cameras)
+    protocol = ReID(query_ids, query_cameras, gallery_ids, gallery_cameras, distractors=distractors)
     return Listing(gallery, queries, protocol, folder, labels=gallery_ids)

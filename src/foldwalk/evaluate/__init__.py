@@ -2,7 +2,15 @@
 
 from foldwalk.evaluate.clustering import clustering_figures, nmi, pairwise_f1
 from foldwalk.evaluate.judgement import Hits, Judgement
-from foldwalk.evaluate.protocols import LeaveOneOut, Oxford, Protocol, QueryGallery, ReID, Revisited
+from foldwalk.evaluate.protocols import (
+    LeaveOneOut,
+    Oxford,
+    Protocol,
+    QueryGallery,
+    ReID,
+    Revisited,
+    SingleShot,
+)
 
 __all__ = [
     "Hits",
@@ -13,6 +21,7 @@ __all__ = [
     "QueryGallery",
     "ReID",
     "Revisited",
+    "SingleShot",
     "clustering_figures",
     "nmi",
     "pairwise_f1",

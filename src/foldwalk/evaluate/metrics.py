@@ -31,6 +31,20 @@ def average_precision(hits: Hits, trapezoid: bool = False) -> Float64Array:
     return _ratio(hits, hits.total(precision), hits.positives)
 
 
+def average_precision_with_query(hits: Hits) -> Float64Array:
+    """AP by rectangles as if the query, which the hits leave out, had been found first.
+
+    One place and one right answer more: (1 + sum_j (j + 1) / (r_j + 1)) / (P + 1).
+    """
+    fellows = hits.total((hits.order + 1) / (hits.rank + 1))
+    return _ratio(hits, 1 + fellows, hits.positives + 1)
+
+
+def r_precision(hits: Hits) -> Float64Array:
+    """Positives among the first P, over P."""
+    return _ratio(hits, hits.total(hits.rank <= hits.positives[hits.query]), hits.positives)
+
+
 def average_precision_at_r(hits: Hits) -> Float64Array:
     """AP of the first P answers only, 1/P sum_{r_j <= P} j / r_j: MAP@R (Musgrave et al. 2020)."""
     within = hits.rank <= hits.positives[hits.query]

@@ -53,6 +53,10 @@ class Numbering:
         """Places of the items; none (-1) stays none."""
         return np.where(ids >= 0, self.place[ids], np.int32(-1))
 
+    def items(self, places: Int32Array) -> Int32Array:
+        """Items at the places; none (-1) stays none."""
+        return np.where(places >= 0, self.order[places], np.int32(-1))
+
     def matrix_of_items(self, matrix: sparse.csr_array) -> sparse.csr_array:
         """A matrix whose rows and columns are places, by the items' own numbers; columns in no order."""
         rows = matrix[self.place]

@@ -11,7 +11,8 @@ from foldwalk.core import BadInput, Ranking
 from foldwalk.core.seeds import generator
 from foldwalk.core.types import Float32Array, Float64Array, IntArray
 from foldwalk.datasets import Dataset
-from foldwalk.evaluate import Judgement, Protocol, QueryGallery
+from foldwalk.evaluate import Judgement, LeaveOneOut, Protocol, QueryGallery
+from foldwalk.evaluate.protocols.labelled import RECALL_AT
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,5 +80,7 @@ def open_trial(dataset: Dataset, sample: int | None = None, seed: int = 0) -> Tr
     if dataset.labels is None:
         raise BadInput(f"{dataset.name} has no labels to sample queries by; leave out --queries.")
     rest = np.setdiff1d(np.arange(len(dataset.gallery)), rows)
-    protocol = QueryGallery(dataset.labels[rows], dataset.labels[rest])
+    whole = dataset.protocol
+    ranks = whole.recall_at if isinstance(whole, LeaveOneOut) else RECALL_AT
+    protocol = QueryGallery(dataset.labels[rows], dataset.labels[rest], recall_at=ranks)
     return Trial(dataset, dataset.gallery[rest], dataset.gallery[rows], protocol, rest, rows)

@@ -301,6 +301,8 @@ class Reranker(Parameterized, ABC):
 
     def as_many_as_given(self, k: int) -> int:
         """k, or the number of neighbours that were handed in where it is less."""
+        if self.pairs is not None:
+            return min(k, self.pairs.longest)
         return min(k, self._neighbors.k) if self._given and self._neighbors is not None else k
 
     def limit(self, name: str, n: int | None = None) -> int:

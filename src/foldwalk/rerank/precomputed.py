@@ -102,6 +102,11 @@ class KnownPairs:
         return bool(self.rows.nnz == len(self) * (len(self) - 1))
 
     @cached_property
+    def longest(self) -> int:
+        """How many others the row with the most entries knows."""
+        return int(np.diff(self.rows.indptr).max(initial=0))
+
+    @cached_property
     def arrays(self) -> Parts:
         """The rows as kernels take them."""
         return parts(self.rows)
@@ -123,10 +128,9 @@ class KnownPairs:
 
     def nearest(self, k: int, name: str) -> Neighbors:
         """The k nearest others of every item, for the method of this name."""
-        longest = int(np.diff(self.rows.indptr).max(initial=0))
-        if longest < k:
+        if self.longest < k:
             raise TooFewNeighbors(
-                f"no row of the matrix has more than {longest} neighbours, but {name} needs {k}: "
+                f"no row of the matrix has more than {self.longest} neighbours, but {name} needs {k}: "
                 f"hand in more, or ask for smaller neighbourhoods."
             )
         return self._best(self.rows, k, self.least)

@@ -23,6 +23,7 @@ from foldwalk.evaluate import ReID
 
 class CUHK03Detected(Market1501):
     boxes = "detected"
+    distractors = ()
     name = "cuhk03"
     title = "CUHK03, new protocol, detected boxes"
     what = "1,400 queries over 5,332 detections of 700 people, two cameras"

@@ -13,6 +13,7 @@ from foldwalk.datasets.query_sources import Listing, QuerySource, rows_of_split
 from foldwalk.evaluate import QueryGallery
 
 LIST = "list_eval_partition.txt"
+RECALL_AT = (1, 10, 20, 30, 40, 50)  # as in the paper, and 1
 
 
 class InShop(QuerySource):
@@ -34,7 +35,7 @@ class InShop(QuerySource):
             raise self.missing(root)
         gallery, gallery_names = rows_of_split(file, "gallery", "test")
         queries, query_names = rows_of_split(file, "query")
-        protocol = QueryGallery(file.labels[queries], file.labels[gallery])
+        protocol = QueryGallery(file.labels[queries], file.labels[gallery], recall_at=RECALL_AT)
         return Listing(gallery_names, query_names, protocol, folder=None, labels=file.labels[gallery])
 
 
@@ -50,7 +51,7 @@ def _from_list(folder: Path) -> Listing:
     return Listing(
         names["gallery"],
         names["query"],
-        QueryGallery(items["query"], items["gallery"]),
+        QueryGallery(items["query"], items["gallery"], recall_at=RECALL_AT),
         pictures if (pictures / "img").is_dir() else None,
         labels=np.array(items["gallery"]),
     )

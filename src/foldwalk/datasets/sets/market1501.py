@@ -19,15 +19,17 @@ class Market1501(QuerySource):
     reference = "Zheng et al.: Scalable person re-identification: a benchmark, ICCV 2015"
     folders: tuple[str, ...] = ("market1501", "Market-1501-v15.09.15")
     holds: tuple[str, ...] = ("bounding_box_test/*.*",)
+    distractors: tuple[int, ...] = (0,)
 
     def listing(self, root: Path | None, file: VectorFile | None) -> Listing:
         folder = self.folder(root)
         if folder is not None:
-            return reid_listing(_names(folder, "bounding_box_test"), _names(folder, "query"), folder)
+            gallery, queries = _names(folder, "bounding_box_test"), _names(folder, "query")
+            return reid_listing(gallery, queries, folder, self.distractors)
         if file is None:
             raise self.missing(root)
         gallery, queries = rows_of_split(file, "gallery", "test")[1], rows_of_split(file, "query")[1]
-        return reid_listing(gallery, queries, folder=None)
+        return reid_listing(gallery, queries, None, self.distractors)
 
 
 def _names(folder: Path, below: str) -> list[str]:

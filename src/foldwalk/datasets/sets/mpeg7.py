@@ -26,7 +26,7 @@ class MPEG7(ClassSource):
         return Pictures(names, [name.rpartition("-")[0].lower() for name in names], folder)
 
     def protocol(self, labels: Sequence[str] | AnyArray) -> Protocol:
-        return LeaveOneOut(labels, bullseye=40)
+        return LeaveOneOut(labels, bullseye=40, query_counted=True)
 
 
 SOURCES = (MPEG7(),)

@@ -27,7 +27,7 @@ class ORL(ClassSource):
         return Pictures(names, [name.split("/")[0] for name in names], folder)
 
     def protocol(self, labels: Sequence[str] | AnyArray) -> Protocol:
-        return LeaveOneOut(labels, bullseye=15)
+        return LeaveOneOut(labels, bullseye=15, query_counted=True)
 
 
 SOURCES = (ORL(),)

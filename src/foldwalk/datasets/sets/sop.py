@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
+from foldwalk.core.types import AnyArray
 from foldwalk.datasets.class_sources import ClassSource, Pictures
 from foldwalk.datasets.published_files import read_table, safe_name
+from foldwalk.evaluate import LeaveOneOut, Protocol
+
+RECALL_AT = (1, 10, 100, 1000)  # as in the paper
 
 
 class StanfordOnlineProducts(ClassSource):
@@ -16,6 +21,9 @@ class StanfordOnlineProducts(ClassSource):
     reference = "Oh Song et al.: Deep metric learning via lifted structured feature embedding, CVPR 2016"
     folders = ("sop", "Stanford_Online_Products")
     holds = ("Ebay_test.txt",)
+
+    def protocol(self, labels: Sequence[str] | AnyArray) -> Protocol:
+        return LeaveOneOut(labels, recall_at=RECALL_AT)
 
     def pictures(self, folder: Path) -> Pictures:
         path = folder / "Ebay_test.txt"  # image_id class_id super_class_id path, under a heading

@@ -19,13 +19,13 @@ from foldwalk.rerank.order import complete
 def evaluate_embedding(
     embedding: npt.ArrayLike, labels: npt.ArrayLike, clustering: bool = True, seed: int = 0
 ) -> dict[str, float]:
-    """R@1, R@2, R@4, R@8, MAP@R; with `clustering` also NMI and F1 of k-means; cosine throughout."""
+    """R@1, 2, 4, 8, MAP@R, R-precision; with `clustering` also NMI and F1 of k-means; cosine throughout."""
     vectors = Vectors.check(embedding, "embedding").unit()
     checked = check_labels(labels, "labels")
     if len(checked) != len(vectors):
         raise BadInput(f"there are {len(checked)} labels for {len(vectors)} vectors; pass one per vector.")
     largest = int(np.unique(checked, return_counts=True)[1].max())
-    depth = min(len(vectors) - 1, max(8, largest - 1))  # MAP@R looks no further
+    depth = min(len(vectors) - 1, max(8, largest - 1))  # MAP@R and R-precision look no further
     own = np.arange(len(vectors))
     found = complete(knn_graph(vectors, depth), own, len(vectors))
     figures = LeaveOneOut(checked).evaluate(Ranking(found.ids.astype(np.int64), found.similarities))

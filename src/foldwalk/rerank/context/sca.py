@@ -8,8 +8,10 @@ squared Euclidean distance over the largest in its row:
     score    m / (2 k2 - m),   m = sum min(F_i, F_j)                (generalised Jaccard, section III.C)
 
 There is no test of reciprocity and no part of the plain distance in the score. k1 = 4 and k2 = 2 are the
-published values; they reach few items, and the rest follows by plain similarity. Rows are compared through
-an inverted list, the paper's own device, and nothing is cut off.
+published values; they reach few items, and the rest follows by plain similarity. Our defaults, 12 and 5,
+reach more: mAP 93.2 against 89.6 on orl, 80.4 against 73.2 on mpeg7, 76.2 against 66.4 on digits, 64.3
+against 53.2 on grocery; Recall@1 is up to 5.5 points lower. Rows are compared through an inverted list, the
+paper's own device, and nothing is cut off.
 
 An unseen query activates its nearest items and borrows the stored activations of its neighbours; its own
 entry has no column, but counts in the sum.
@@ -34,8 +36,8 @@ from foldwalk.walk import InvertedList
 
 
 class SCAParams(Params):
-    k1: int = neighborhood(4, "nearest items that an item activates, itself counted")
-    k2: int = neighborhood(2, "nearest items whose activations are added up, itself counted")
+    k1: int = neighborhood(12, "nearest items that an item activates, itself counted")
+    k2: int = neighborhood(5, "nearest items whose activations are added up, itself counted")
 
 
 @register

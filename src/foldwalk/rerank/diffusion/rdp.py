@@ -19,9 +19,11 @@ with affinity 1. The affinity is
 
     w(i, j) = exp(-(d^2 / max d^2)^2 / .25),
 
-the largest distance being that of the whole set (above 20,000 items that of a sample). So are the first 50 of
-the authors' answers, in their order, on all three reference sets; with the largest of each row .988 to .996 of
-them are the same. k = 30 is the authors' value. A is symmetric and S too, so the primes change nothing.
+the largest distance being that of the whole set (above 20,000 items that of a sample). It gives the authors'
+first 50 answers on all three reference sets, uncut; with the largest distance of each row .988 to .996 of
+them. A is symmetric and S too, so the primes change nothing. k = 30 is the authors' value. Where classes are
+small fewer neighbours rank better: with k = 15 mAP is 86.7 against 75.6 on orl (classes of 10), 79.7 against
+74.5 on mpeg7 (20), 86.4 against 85.3 on digits (180).
 
 The paper knows no unseen queries. Here a query q is joined to its k - 1 nearest, nobody is joined to it, and
 its row of the fixed point is  alpha s_q A S'.

@@ -15,9 +15,9 @@ which takes the refined ones. Table 1 of the CAS paper compares it with the othe
 re-ranking is here; the pooling that the paper also changes belongs to the descriptors. Similarities below
 zero count as zero in the mean. Scores of a query are divided by the length of q', which changes no order.
 
-`dba=True` takes the k - 1 nearest of an item in the whole gallery and refines all of it once, when fitted:
-a query then costs no products within its shortlist. What is outside the shortlist follows by plain
-similarity, and a query never joins the gallery: `rerank` equals `fit` and `rank`.
+`dba=True` takes the k - 1 nearest of an item in the whole gallery (`dba_k` - 1 where that is given) and
+refines all of it once, when fitted: a query then costs no products within its shortlist. What is outside the
+shortlist follows by plain similarity, and a query never joins the gallery: `rerank` equals `fit` and `rank`.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ from foldwalk.core.types import Float32Array, Int32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.graph import as_rows
 from foldwalk.rerank.base import Reranker
+from foldwalk.rerank.expansion.shared.base import ExpansionParams
 from foldwalk.rerank.order import Reached
-from foldwalk.rerank.params import Params, neighborhood
+from foldwalk.rerank.params import neighborhood
 from foldwalk.rerank.registry import register
 from foldwalk.walk import top_of_dense_rows
 from foldwalk.walk.sums import weighted_sums
@@ -41,7 +42,7 @@ from foldwalk.walk.sums import weighted_sums
 BLOCK_BYTES = 64 * 2**20
 
 
-class SGParams(Params):
+class SGParams(ExpansionParams):
     k: int = neighborhood(10, "nearest items that refine an item or the query, the item itself counted")
     shortlist: int = neighborhood(400, "nearest items of the query that are re-ranked")
     beta: float = Field(0.15, ge=0, le=100, description="weight of the neighbours beside the item itself")
@@ -58,7 +59,7 @@ class SuperGlobal(Reranker):
     joins_graph = False
 
     def _wanted(self, _: int) -> int:
-        return int(self.params.k - 1 if self.params.dba else 0)
+        return int(self.params.around_an_item)
 
     def _prepare(self) -> None:
         self.refined = self.vectors.values

@@ -6,14 +6,14 @@ what comes out,
 
     w_i = cos(phi(q), phi(x_i))^a,    q' = q + sum over i of w_i x_i  (eq. 1),    then a second plain search.
 
-`dba=True` (LAttDBA) expands every item in the same way. Readings and deviations: the paper's network has
-three layers of 64 heads in 2,048 dimensions and is trained on a large labelled collection. Ours has two
-layers of four heads on the 128 leading principal axes, is trained on the gallery itself, on pairs that its
-graph agrees on (see `shortlists.py`, also for given labels), each friend against the strangers on the list,
-and without the paper's auxiliary classifier. The power a is ours and starts at 3; the residual branches start
-at zero, so that the untrained network is alpha-QE (`alpha_qe.py`), exactly where 128 axes hold all of the
-vectors. Weights are scaled by the trust of `shortlists.py`. Expansion never uses other queries: `rerank`
-equals `fit` and `rank`.
+`dba=True` (LAttDBA) expands every item in the same way, by its k nearest or, where that is given, its `dba_k`
+nearest. Readings and deviations: the paper's network has three layers of 64 heads in 2,048 dimensions and is
+trained on a large labelled collection. Ours has two layers of four heads on the 128 leading principal axes,
+is trained on the gallery itself, on pairs that its graph agrees on (see `shortlists.py`, also for given
+labels), each friend against the strangers on the list, and without the paper's auxiliary classifier. The
+power a is ours and starts at 3; the residual branches start at zero, so that the untrained network is
+alpha-QE (`alpha_qe.py`), exactly where 128 axes hold all of the vectors. Weights are scaled by the trust of
+`shortlists.py`. Expansion never uses other queries: `rerank` equals `fit` and `rank`.
 """
 
 from __future__ import annotations
@@ -39,6 +39,9 @@ from foldwalk.rerank.registry import register
 class LAttQEParams(ShortlistParams):
     k: int = neighborhood(32, "nearest items that may add to the query")
     dba: bool = Field(False, description="also expand every item by its nearest")
+    dba_k: int = neighborhood(
+        0, "with dba: nearest items that may add to an item, at most k; 0: as many as k", low=0
+    )
     dimensions: int = Field(128, ge=1, le=10_000, description="principal axes that attention reads")
     layers: int = Field(2, ge=1, le=12, description="layers of self-attention")
     heads: int = Field(4, ge=1, le=64, description="heads of each layer")
@@ -54,7 +57,12 @@ class LAttQE(ShortlistNetwork):
     joins_graph = False
 
     def _wanted(self, n: int) -> int:
-        return int(max(super()._wanted(n), self.params.k if self.params.dba else 0))
+        return int(max(super()._wanted(n), self._around_an_item))
+
+    @property
+    def _around_an_item(self) -> int:
+        p = self.params
+        return min(p.dba_k or p.k, p.k) if p.dba else 0
 
     def _describe(self) -> None:
         self.space = Space.learn(self.vectors, self.params.metric, self.params.dimensions)
@@ -68,7 +76,7 @@ class LAttQE(ShortlistNetwork):
     def _finished(self) -> None:
         self.expanded = self.searcher
         if self.params.dba:
-            around = self.neighbors(self.params.k)
+            around = self.neighbors(self._around_an_item)
             items = self._expand(self.vectors.values, around)
             gallery = Vectors(items.values[: self.candidates])
             self.expanded = Searcher(gallery, self.params.metric, seed=self.seed)

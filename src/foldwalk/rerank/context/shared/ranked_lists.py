@@ -115,6 +115,13 @@ def lists_from_scores(
     return lists
 
 
+def sorted_anew(lists: Int32Array, scores: sparse.csr_array, own: IntArray) -> Int32Array:
+    """The lists of items, as long as they are: best score first; who has none keeps the order it had."""
+    best = Reached.from_sparse(scores, lists.shape[1], scores.shape[1], own)
+    append_missing(best.ids, best.scores, lists, np.zeros_like(best.scores))
+    return best.ids
+
+
 @njit(cache=True, parallel=True)
 def _normalise(
     ids: Int32Array,

@@ -12,13 +12,21 @@ from foldwalk.core.vectors import Vectors
 from foldwalk.neighbors import Searcher, prepare
 from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.order import Reached
-from foldwalk.rerank.params import Params
+from foldwalk.rerank.params import Params, neighborhood
 from foldwalk.walk.sums import weighted_sums
 
 
 class ExpansionParams(Params):
     k: int
     dba: bool = Field(False, description="also replace every item by the mean of itself and its nearest")
+    dba_k: int = neighborhood(
+        0, "with dba: nearest items that replace an item, itself counted; 0: as many as k", low=0
+    )
+
+    @property
+    def around_an_item(self) -> int:
+        """Neighbours of an item that replace it together with itself."""
+        return (self.dba_k or self.k) - 1 if self.dba else 0
 
 
 class Expansion(Reranker):
@@ -30,7 +38,7 @@ class Expansion(Reranker):
     def _weights(self, neighbors: Neighbors) -> Float32Array: ...
 
     def _wanted(self, _: int) -> int:
-        return int(self.params.k - 1 if self.params.dba else 0)
+        return int(self.params.around_an_item)
 
     def _prepare(self) -> None:
         self.expanded = self.searcher

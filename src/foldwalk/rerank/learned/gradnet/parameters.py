@@ -46,7 +46,7 @@ class GradNetParams(Params):
     beta: float = Field(148.0, gt=0, le=1e9, description="scale inside the global loss (e^5; or 1e5)")
     penalty: float = Field(1e-5, ge=0, le=1, description="weight of the squared parameters (lambda)")
     batch: int = Field(
-        0, ge=0, le=10_000_000, description="sextets in a batch (paper: 64); 0: one batch for all items"
+        0, ge=0, le=10_000_000, description="sextets in a batch (paper: 64); 0: all, above 10,000 items 2,048"
     )
     batches: Literal["clustered", "exact"] = Field(
         "clustered", description="a batch's own edges, or all that it reaches (a connected graph: nearly all)"

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from foldwalk.core.principal import principal
-from foldwalk.core.types import Float32Array
+from foldwalk.core.types import BoolArray, Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
+
+ROWS = 4096  # of a block
+Everything = TypeVar("Everything", Float32Array, IntArray, BoolArray)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,5 +42,5 @@ class Projection:
         return Vectors(np.ascontiguousarray(features @ self.axes)).unit().values
 
 
-def blocks_of(features: Float32Array, rows: int = 4096) -> Iterable[Float32Array]:
-    return (features[start : start + rows] for start in range(0, len(features), rows))
+def blocks_of(everything: Everything, rows: int = ROWS) -> Iterable[Everything]:
+    return (everything[start : start + rows] for start in range(0, len(everything), rows))

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
+from foldwalk.core.errors import BadParameter
 from foldwalk.core.progress import task
 from foldwalk.core.seeds import generator
 from foldwalk.core.types import AnyArray, Float32Array, IntArray
@@ -25,8 +26,8 @@ from foldwalk.rerank.learned.gradnet.plan import Plan, hop_everywhere, needed, w
 HALVED_AFTER = (10, 3)
 # The loss of an epoch counts as lower when it is lower by this share.
 LOWER = 1e-3
-# Above so many items `batch=0` means clustered batches of so many sextets: one batch would need their memory.
-LARGE, CLUSTERED_BATCH = 20_000, 4_096
+# Above so many items `batch=0` means clustered batches of so many sextets: one batch needs 100 KB an item.
+LARGE, CLUSTERED_BATCH = 10_000, 2_048
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +62,7 @@ class GraphTrainer:
 
     def __init__(self, graph: GraphInput, params: GradNetParams, seed: int) -> None:
         self.graph, self.params = graph, params
+        _check_device(params.device)
         batch = batch_size(params, len(graph))
         self.sampler = SextetSampler(graph.affinity, batch, generator(seed, "gradnet sextets"))
         self.network = GradNetwork(graph, params, generator(seed, "gradnet network"))
@@ -194,6 +196,12 @@ class GraphTrainer:
         self.epochs, self.lowest, self.since = facts["epochs"], facts["lowest"], facts["since"]
         for rng, state in zip((self.sampler.rng, self.network.rng), facts["random"], strict=True):
             rng.bit_generator.state = state
+
+
+def _check_device(device: str) -> None:
+    there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if not there[device]:
+        raise BadParameter(f'device is "{device}", but torch finds none on this machine; take device="cpu".')
 
 
 def rate_of(rate: float, done: int, epochs: int) -> float:

@@ -47,6 +47,8 @@ class Stored:
     smoothed: sparse.csr_array
     averaged: sparse.csr_array
     walk: sparse.csr_array
+    graph_radius: Float32Array | None = None  # (graphs, n), as `degree`; those of the one graph if not known
+    graph_weights: Float32Array | None = None
 
     @cached_property
     def arrays(self) -> tuple[tuple[AnyArray, ...], ...]:
@@ -60,9 +62,13 @@ class Stored:
             self.averaged,
             self.walk,
         )
+        radius, weights = self.graph_radius, self.graph_weights
+        if radius is None or weights is None:
+            radius, weights = self.radius_trusted[None], np.ones(1, np.float32)
         return (
             (self.radius_cluster, self.radius_trusted, self.radius_transition),
-            (self.degree, self.affinity_sum, self.returning),
+            (self.affinity_sum, self.returning),
+            (radius, np.atleast_2d(self.degree), weights),
             *(parts(matrix) for matrix in whole),
         )
 
@@ -84,6 +90,7 @@ def query_rows(
     values = np.empty((len(found), width), np.float32)
     sizes = np.zeros(len(found), np.int64)
     smoothing = {"guided": GUIDED, "none": NONE, "average": AVERAGE}[params.smoothing]
+    graph_sizes = params.graph_sizes
     threads = min(numba.get_num_threads(), len(found))
     kernel: Any = _rows
     kernel(
@@ -91,7 +98,8 @@ def query_rows(
         *stored.arrays,
         blank((3, threads, n + 1), 0, np.float32), blank((threads, n + 1), -1, np.int32),
         (params.cluster_k, params.trusted_k, params.transition_k, params.expand_k, params.markov_k),
-        np.float32(1 / (1 + params.mu)), np.float32(params.trusted_weight), np.float32(params.beta),
+        np.array(graph_sizes), np.float32(1 / (1 + params.mu / len(graph_sizes))),
+        np.float32(params.trusted_weight), np.float32(params.beta),
         params.clusters == "reciprocal", smoothing, params.reliability == "block", ids, values, sizes,
     )  # fmt: skip
     return ids, values, sizes
@@ -104,7 +112,8 @@ def _rows(
     outward: Float32Array,
     inward: Float32Array,
     radii: tuple[Float32Array, Float32Array, Float32Array],
-    sums: tuple[Float32Array, Float32Array, Float32Array],
+    sums: tuple[Float32Array, Float32Array],
+    graphs: tuple[Float32Array, Float32Array, Float32Array],
     halves: Parts,
     diffused: Parts,
     transitions: Parts,
@@ -115,6 +124,7 @@ def _rows(
     zeros: AnyArray,
     unmarked: AnyArray,
     sizes: tuple[int, int, int, int, int],
+    graph_sizes: IntArray,
     alpha: Scalar,
     kappa: Scalar,
     beta: Scalar,
@@ -126,22 +136,27 @@ def _rows(
     out_sizes: IntArray,
 ) -> None:
     radius_cluster, radius_trusted, radius_transition = radii
-    degree, affinity_sum, returning = sums
+    affinity_sum, returning = sums
     cluster_k, trusted_k, transition_k, expand_k, markov_k = sizes
-    n, chunks = degree.shape[0], zeros.shape[1]
+    n, chunks = returning.shape[0], zeros.shape[1]
     for chunk in prange(chunks):
         scratch, to_query, toward_core = zeros[0, chunk], zeros[1, chunk], zeros[2, chunk]
         mark, touched = unmarked[chunk], np.empty(n + 2, np.int32)
         ids, values = np.empty(n + 1, np.int32), np.empty(n + 1, np.float32)
         walk_ids, walk_values = np.empty(markov_k + 1, np.int32), np.empty(markov_k + 1, np.float32)
         weights, core = np.empty(near.shape[1], np.float32), np.empty(trusted_k, np.int32)
+        mutual = np.empty(near.shape[1], np.bool_)
         for q in range(chunk * near.shape[0] // chunks, (chunk + 1) * near.shape[0] // chunks):
             known = 0
             while known < near.shape[1] and near[q, known] >= 0:
                 known += 1
             own, alike, out, back = near[q, :known], similarity[q], outward[q], inward[q]
-            cores = unseen.edges(own, alike, out, back, radius_trusted, trusted_k, kappa, weights, core)
-            reached = unseen.diffuse_row(own, weights, degree, alpha, diffused, scratch, touched)
+            cores = unseen.core_of(own, alike, radius_trusted, trusted_k, mutual, core)
+            reached = unseen.restart(n, alpha, scratch, touched)
+            for v in range(graph_sizes.shape[0]):
+                radius, degree, share = graphs[0][v], graphs[1][v], alpha * graphs[2][v]
+                unseen.edges(own, alike, out, back, mutual, radius, graph_sizes[v], kappa, weights)
+                reached = unseen.diffuse_row(own, weights, degree, share, diffused, scratch, touched, reached)
             size = unseen.cluster(own, alike, radius_cluster, cluster_k, reciprocal, halves, mark, ids)
             unseen.restrict_row(ids, size, scratch, touched, reached, values)
             if smoothing == GUIDED and cores > 0:

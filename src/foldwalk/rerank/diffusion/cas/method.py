@@ -43,9 +43,10 @@ from foldwalk.graph import (
 from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.diffusion.cas.compare import Closeness, plain_distances
 from foldwalk.rerank.diffusion.cas.geodesic import ranked_by_paths, step_lengths
+from foldwalk.rerank.diffusion.cas.graphs import affinity_graphs, diffuse_over
 from foldwalk.rerank.diffusion.cas.inductive import Stored, query_rows
 from foldwalk.rerank.diffusion.cas.parameters import CASParams
-from foldwalk.rerank.diffusion.cas.similarity import affinity_graph, diffuse, restrict
+from foldwalk.rerank.diffusion.cas.similarity import diffuse, restrict
 from foldwalk.rerank.diffusion.cas.smoothing import returning_probability, smooth
 from foldwalk.rerank.fusion import fuse, row_maximum
 from foldwalk.rerank.order import BEHIND, Reached
@@ -72,8 +73,8 @@ class CAS(Reranker):
 
     def _wanted(self, _: int) -> int:
         p = self.params
-        sizes = (p.cluster_k, p.trusted_k - 1, p.transition_k - 1, p.expand_k - 1, p.geodesic_k - 1)
-        return 0 if p.first else max(sizes)
+        counted = (p.trusted_k, p.transition_k, p.expand_k, p.geodesic_k, *p.graph_sizes)
+        return 0 if p.first else max(p.cluster_k, max(counted) - 1)
 
     def _prepare(self) -> None:
         p = self.params
@@ -83,14 +84,18 @@ class CAS(Reranker):
         scale = row_maximum(self.few, self.vectors, given)
         self.numbering = self._number(given)
         neighbors, scale = self.numbering.neighbors(given), scale[self.numbering.order]
-        trusted, stepped = (neighbors.first(min(k - 1, neighbors.k)) for k in (p.trusted_k, p.transition_k))
+        stepped = neighbors.first(min(p.transition_k - 1, neighbors.k))
         affinity = relative_exponential(neighbors, scale, p.sigma)
         core = reciprocal_sets(neighbors, p.trusted_k - 1)
         halves = reciprocal_sets(neighbors, p.cluster_k // 2)
         clusters = self._clusters(neighbors, halves)
 
-        graph = affinity_graph(trusted, affinity[:, : trusted.k], core, p.trusted_weight)
-        diffused = diffuse(graph, 1 / (1 + p.mu), p.solver, p.similarity, self._cap())
+        graphs = affinity_graphs(neighbors, affinity, core, p.trusted_weight, p.graph_sizes)
+        weights = np.ones(1)
+        if p.graphs:
+            diffused, weights = diffuse_over(graphs, p.mu, self._cap())
+        else:
+            diffused = diffuse(graphs[0], 1 / (1 + p.mu), p.solver, p.similarity, self._cap())
         similarity = restrict(diffused, clusters)
 
         steps = as_rows(stepped, affinity[:, : stepped.k], len(neighbors))
@@ -109,7 +114,7 @@ class CAS(Reranker):
             radius_cluster=radius(neighbors, p.cluster_k),
             radius_trusted=radius(neighbors, p.trusted_k - 1),
             radius_transition=radius(neighbors, p.transition_k - 1),
-            degree=degrees(graph).astype(np.float32),
+            degree=np.stack([degrees(graph) for graph in graphs]).astype(np.float32),
             affinity_sum=np.asarray(steps.sum(axis=1)).ravel(),
             returning=returning,
             halves=halves,
@@ -119,6 +124,8 @@ class CAS(Reranker):
             smoothed=smoothed,
             averaged=averaged,
             walk=walk,
+            graph_radius=np.stack([radius(neighbors, size - 1) for size in p.graph_sizes]),
+            graph_weights=weights.astype(np.float32),
         )
         self._compare_with(neighbors)
 
@@ -165,7 +172,7 @@ class CAS(Reranker):
     def _restore(self, state: dict[str, AnyArray]) -> None:
         parts = unflatten(state)
         self.rows, self.numbering = parts.pop("rows"), Numbering(parts.pop("order"))
-        self.stored = Stored(**parts)
+        self.stored = Stored(**parts)  # of before there were several graphs: without the last two
         self._compare_with(self.numbering.neighbors(self.neighbors(self.params.geodesic_k - 1)))
 
     def _compare_with(self, neighbors: Neighbors) -> None:
@@ -186,7 +193,8 @@ class CAS(Reranker):
         p = self.params
         if p.first:
             return self._first_only(queries, None, top)
-        found = self.search(queries, max(p.cluster_k, p.trusted_k, p.transition_k, p.expand_k, p.geodesic_k))
+        sizes = (p.cluster_k, p.trusted_k, p.transition_k, p.expand_k, p.geodesic_k, *p.graph_sizes)
+        found = self.search(queries, max(sizes))
         scale = row_maximum(self.few, queries, found)
         found = replace(found, ids=self.numbering.renumber(found.ids))
         rows = query_rows(self.stored, found, scale, p)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from foldwalk.rerank.params import Params, neighborhood
 
@@ -28,6 +28,14 @@ class CASParams(Params):
     similarity: Literal["bidirectional", "one_sided", "original"] = Field(
         "bidirectional", description="the diffused similarity (ablation: table 5)"
     )
+    graphs: str = Field(
+        "",
+        description="sizes, itself counted, of several graphs to diffuse over; nothing: one, of trusted_k",
+        json_schema_extra={
+            "range": "nothing or different sizes from 2 to 100000 as in 10,15,20,25, "
+            "with solver ten_steps and similarity bidirectional"
+        },
+    )
     clusters: Literal["reciprocal", "neighbors"] = Field(
         "reciprocal", description="local clusters: expanded mutual neighbours, or plain ones (table 5)"
     )
@@ -49,3 +57,28 @@ class CASParams(Params):
     cap: int = Field(
         0, ge=0, le=100_000, description="entries kept per row of the diffusion; 0: 3 cluster_k, at least 64"
     )
+
+    @field_validator("graphs", mode="before")
+    @classmethod
+    def _as_text(cls, value: Any) -> Any:
+        """A single number and a list of them are taken as well."""
+        sizes = value if isinstance(value, (list, tuple)) else [value]
+        return ",".join(map(str, sizes))
+
+    @field_validator("graphs")
+    @classmethod
+    def _check_graphs(cls, value: str, info: ValidationInfo) -> str:
+        if not value:
+            return value
+        by_one_graph = {"solver": "ten_steps", "similarity": "bidirectional"}
+        if any(info.data.get(name) != default for name, default in by_one_graph.items()):
+            raise ValueError("several graphs are diffused over by ten_steps from both sides")
+        sizes = [int(size) if size.strip().isdecimal() else 0 for size in value.split(",")]
+        if not all(2 <= size <= 100_000 for size in sizes) or len(set(sizes)) < len(sizes):
+            raise ValueError("not a list of sizes")
+        return value
+
+    @property
+    def graph_sizes(self) -> tuple[int, ...]:
+        """The sizes of `graphs`, or that of the one graph, all itself counted."""
+        return tuple(int(size) for size in self.graphs.split(",")) if self.graphs else (self.trusted_k,)

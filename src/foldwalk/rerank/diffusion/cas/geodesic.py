@@ -28,6 +28,15 @@ def step_lengths(neighbors: Neighbors, rows: sparse.csr_array) -> sparse.csr_arr
     return sparse.csr_array(directed.maximum(directed.T.tocsr()))
 
 
+def first_steps(found: Neighbors, k: int, radius: Float32Array) -> Int32Array:
+    """Where paths from unseen queries begin, -1 elsewhere: their k nearest, and whoever would choose them.
+
+    An item would count the query among its own k nearest if it is as similar as the `radius` of the item.
+    """
+    nearest = np.arange(found.k) < k
+    return np.where(nearest | (found.similarities >= radius[found.ids]), found.ids, np.int32(-1))
+
+
 @njit(cache=True, parallel=True)
 def ranked_by_paths(
     indptr: AnyArray,

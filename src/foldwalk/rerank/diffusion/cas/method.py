@@ -42,7 +42,7 @@ from foldwalk.graph import (
 )
 from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.diffusion.cas.compare import Closeness, plain_distances
-from foldwalk.rerank.diffusion.cas.geodesic import ranked_by_paths, step_lengths
+from foldwalk.rerank.diffusion.cas.geodesic import first_steps, ranked_by_paths, step_lengths
 from foldwalk.rerank.diffusion.cas.graphs import affinity_graphs, diffuse_over
 from foldwalk.rerank.diffusion.cas.inductive import Stored, query_rows
 from foldwalk.rerank.diffusion.cas.parameters import CASParams
@@ -60,6 +60,7 @@ from foldwalk.walk.rows import pack
 from foldwalk.walk.scratch import blank
 
 BLOCK = 1024
+WIDER = 2  # times as many nearest of an unseen query: who would count it among its own may be further away
 WIDEST = 1024  # more than the union of the clusters that eq. 16 averages ever holds
 
 
@@ -179,6 +180,7 @@ class CAS(Reranker):
         """Build what final distances are looked up in."""
         if self.along_graph:
             nearest = neighbors.first(min(self.params.geodesic_k - 1, neighbors.k))
+            self.path_radius = radius(nearest, self.params.geodesic_k - 1)
             self.paths = parts(step_lengths(nearest, self.rows))
             self.row_arrays = parts(self.rows)
         else:
@@ -194,7 +196,7 @@ class CAS(Reranker):
         if p.first:
             return self._first_only(queries, None, top)
         sizes = (p.cluster_k, p.trusted_k, p.transition_k, p.expand_k, p.geodesic_k, *p.graph_sizes)
-        found = self.search(queries, max(sizes))
+        found = self.search(queries, WIDER * max(sizes))
         scale = row_maximum(self.few, queries, found)
         found = replace(found, ids=self.numbering.renumber(found.ids))
         rows = query_rows(self.stored, found, scale, p)
@@ -204,11 +206,11 @@ class CAS(Reranker):
             diffused = multiply_capped(reached, self.stored.diffused, self._cap())
             packed = pack(*rows, len(self.vectors) + 1)
             return self._by_closeness(packed, diffused, queries, scale, None, top)
-        starts = found.first(min(p.geodesic_k - 1, found.k))
-        lengths = divergences_to(starts.ids, *rows, *self.row_arrays, ENTROPY)
-        known = starts.ids >= 0
+        starts = first_steps(found, p.geodesic_k - 1, self.path_radius)
+        lengths = divergences_to(starts, *rows, *self.row_arrays, ENTROPY)
+        known = starts >= 0
         indptr = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
-        return self._by_paths(indptr, starts.ids[known], lengths[known], queries, scale, None, top)
+        return self._by_paths(indptr, starts[known], lengths[known], queries, scale, None, top)
 
     def _walk_rows(self, rows: IntArray, top: int) -> Reached:
         queries = Vectors(self.vectors.values[rows])

@@ -11,9 +11,12 @@ from scipy.spatial.distance import jensenshannon
 
 import dense_cas
 from foldwalk import rerank
-from foldwalk.core import BadInput, Graph, Ranking
-from foldwalk.graph import normalise
+from foldwalk.core import BadInput, Graph, Ranking, Vectors
+from foldwalk.graph import normalise, radius
+from foldwalk.neighbors import knn_graph
+from foldwalk.neighbors.exact import exact_search
 from foldwalk.rerank.diffusion.cas.dense import conjugate_gradients, iterate, lyapunov
+from foldwalk.rerank.diffusion.cas.geodesic import first_steps
 from foldwalk.rerank.diffusion.cas.similarity import diffuse
 from foldwalk.rerank.diffusion.cas.smoothing import smooth_row
 from foldwalk.walk import numbered
@@ -85,6 +88,21 @@ class TestWhole:
             expected = 1 / (1 + total[150 + q][ours.ids[q]])
             assert np.allclose(ours.scores[q][reached], expected[reached], atol=1e-4)
             assert np.isinf(paths[150 + q][ours.ids[q][~reached]]).all()
+
+    def test_paths_of_an_unseen_query_begin_where_its_edges_would_be(self):
+        """Its nearest and whoever would count it among its own: the neighbours of a query that joins."""
+        steps, asked = 6, np.arange(0, 150, 10)
+        queries, items = Vectors(GALLERY[asked]), Vectors(np.delete(GALLERY, asked, axis=0))
+        n, beyond = len(items), 0
+        found = exact_search(items, queries, n, "cosine")
+        starts = first_steps(found, steps, radius(knn_graph(items, steps), steps))
+        for q in range(len(asked)):
+            everyone = np.concatenate([items.values, queries.values[[q]]])
+            nearest = dense_cas.order_of(dense_cas.relative_distances(everyone))[:, 1 : steps + 1]
+            choosing = np.flatnonzero((nearest == n).any(axis=1))
+            assert set(starts[q][starts[q] >= 0]) == set(nearest[n]) | set(choosing)
+            beyond += len(np.setdiff1d(choosing, nearest[n]))
+        assert beyond > 0
 
     def test_with_the_whole_weight_on_the_distance_it_is_plain_search(self):
         plain = rerank.create("plain").fit(GALLERY)

@@ -140,7 +140,7 @@ def parameters_of(params: type[BaseModel]) -> tuple[Parameter, ...]:
                 choices,
                 field.description or "",
                 bool(extra.get("neighborhood", False)),
-                " ".join(allowed.split()),
+                str(extra.get("range", " ".join(allowed.split()))),
             )
         )
     return tuple(out)

@@ -16,7 +16,7 @@ from scipy import sparse
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray, Scalar
 from foldwalk.core.vectors import Vectors
-from foldwalk.graph import as_rows
+from foldwalk.graph import as_rows, radius
 from foldwalk.neighbors.similarity import pair_similarity
 from foldwalk.rerank.diffusion.cas.compare import distances_at, with_query_column
 from foldwalk.rerank.diffusion.cas.parameters import CASParams
@@ -50,21 +50,23 @@ class Paths:
         self.known = NO_PAIRS if pairs is None else (pairs.arrays, pairs.least)
         self.row_arrays = parts(rows)
         self.steps = parts(step_lengths(nearest, rows, params.distance))
+        self.radius = radius(nearest, params.geodesic_k - 1)
 
     def starts(
-        self, near: Neighbors, rows: tuple[Int32Array, Float32Array, IntArray]
+        self, found: Neighbors, rows: tuple[Int32Array, Float32Array, IntArray]
     ) -> tuple[IntArray, AnyArray, Float32Array]:
         """The first steps of unseen queries with these rows: where each begins, to which places, how long."""
-        known = near.ids >= 0
+        near = first_steps(found, self.params.geodesic_k - 1, self.radius)
+        known = near >= 0
         indptr = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
         if self.params.distance == "jensen_shannon":
-            lengths = divergences_to(near.ids, *rows, *self.row_arrays, ENTROPY)[known]
+            lengths = divergences_to(near, *rows, *self.row_arrays, ENTROPY)[known]
         else:
             mine = pack(*rows, self.rows.shape[1] + 1)
             lengths = distances_at(
-                mine, with_query_column(self.rows), indptr, near.ids[known], self.params.distance
+                mine, with_query_column(self.rows), indptr, near[known], self.params.distance
             )
-        return indptr, near.ids[known], lengths
+        return indptr, near[known], lengths
 
     def rank(
         self,
@@ -106,6 +108,15 @@ def step_lengths(neighbors: Neighbors, rows: sparse.csr_array, distance: str) ->
     both = sparse.csr_array(directed.maximum(directed.T.tocsr()))
     both.data = np.maximum(FARTHER - both.data, SMALLEST)
     return both
+
+
+def first_steps(found: Neighbors, k: int, radius: Float32Array) -> Int32Array:
+    """Where paths from unseen queries begin, -1 elsewhere: their k nearest, and whoever would choose them.
+
+    An item would count the query among its own k nearest if it is as similar as the `radius` of the item.
+    """
+    nearest = np.arange(found.k) < k
+    return np.where(nearest | (found.similarities >= radius[found.ids]), found.ids, np.int32(-1))
 
 
 @njit(cache=True, parallel=True)

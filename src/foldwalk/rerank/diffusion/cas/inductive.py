@@ -37,9 +37,10 @@ class Stored:
 
     scale: Float32Array
     radius_cluster: Float32Array
-    radius_graph: Float32Array
     radius_trusted: Float32Array
     radius_transition: Float32Array
+    graph_radius: Float32Array  # (graphs, n), as `degree`
+    graph_weights: Float32Array
     degree: Float32Array
     affinity_sum: Float32Array
     returning: Float32Array
@@ -64,8 +65,9 @@ class Stored:
             self.walk,
         )
         return (
-            (self.radius_cluster, self.radius_graph, self.radius_trusted, self.radius_transition),
-            (self.degree, self.affinity_sum, self.returning),
+            (self.radius_cluster, self.radius_trusted, self.radius_transition),
+            (self.affinity_sum, self.returning),
+            (self.graph_radius, self.degree, self.graph_weights),
             *(parts(matrix) for matrix in whole),
         )
 
@@ -93,6 +95,7 @@ def query_rows(
     values = np.empty((len(found), width), np.float32)
     sizes = np.zeros(len(found), np.int64)
     smoothing = {"guided": GUIDED, "none": NONE, "average": AVERAGE}[params.smoothing]
+    graph_sizes = params.graph_sizes
     threads = min(numba.get_num_threads(), len(found))
     original, nothing = params.similarity == "original", np.empty((0, 0), np.float32)
     vectors = (queries.values, items.values) if original else (nothing, nothing)
@@ -102,11 +105,9 @@ def query_rows(
         *stored.arrays,
         blank((3, threads, n + 1), 0, np.float32), blank((threads, n + 1), -1, np.int32),
         (*vectors, width_of_query), params.metric == "cosine", original,
-        (
-            params.cluster_k, params.graph_size, params.trusted_k, params.transition_k, params.expand_k,
-            params.markov_k,
-        ),
-        np.float32(1 / (1 + params.mu)), np.float32(params.trusted_weight), np.float32(params.beta),
+        (params.cluster_k, params.trusted_k, params.transition_k, params.expand_k, params.markov_k),
+        np.array(graph_sizes), np.float32(1 / (1 + params.mu / len(graph_sizes))),
+        np.float32(params.trusted_weight), np.float32(params.beta),
         params.clusters == "reciprocal", smoothing, params.reliability == "block", ids, values, sizes,
     )  # fmt: skip
     return ids, values, sizes
@@ -118,8 +119,9 @@ def _rows(
     similarity: Float32Array,
     outward: Float32Array,
     inward: Float32Array,
-    radii: tuple[Float32Array, Float32Array, Float32Array, Float32Array],
-    sums: tuple[Float32Array, Float32Array, Float32Array],
+    radii: tuple[Float32Array, Float32Array, Float32Array],
+    sums: tuple[Float32Array, Float32Array],
+    graphs: tuple[Float32Array, Float32Array, Float32Array],
     halves: Parts,
     diffused: Parts,
     transitions: Parts,
@@ -132,7 +134,8 @@ def _rows(
     vectors: tuple[Float32Array, Float32Array, Float32Array],
     cosine: bool,
     original: bool,
-    sizes: tuple[int, int, int, int, int, int],
+    sizes: tuple[int, int, int, int, int],
+    graph_sizes: IntArray,
     alpha: Scalar,
     kappa: Scalar,
     beta: Scalar,
@@ -143,30 +146,35 @@ def _rows(
     out_values: Float32Array,
     out_sizes: IntArray,
 ) -> None:
-    radius_cluster, radius_graph, radius_trusted, radius_transition = radii
-    degree, affinity_sum, returning = sums
+    radius_cluster, radius_trusted, radius_transition = radii
+    affinity_sum, returning = sums
+    cluster_k, trusted_k, transition_k, expand_k, markov_k = sizes
     queries, items, width = vectors
-    cluster_k, graph_k, trusted_k, transition_k, expand_k, markov_k = sizes
-    n, chunks = degree.shape[0], zeros.shape[1]
+    n, chunks = returning.shape[0], zeros.shape[1]
     for chunk in prange(chunks):
         scratch, to_query, toward_core = zeros[0, chunk], zeros[1, chunk], zeros[2, chunk]
         mark, touched = unmarked[chunk], np.empty(n + 2, np.int32)
         ids, values = np.empty(n + 1, np.int32), np.empty(n + 1, np.float32)
         walk_ids, walk_values = np.empty(markov_k + 1, np.int32), np.empty(markov_k + 1, np.float32)
         weights, core = np.empty(near.shape[1], np.float32), np.empty(trusted_k, np.int32)
+        mutual = np.empty(near.shape[1], np.bool_)
         for q in range(chunk * near.shape[0] // chunks, (chunk + 1) * near.shape[0] // chunks):
             known = 0
             while known < near.shape[1] and near[q, known] >= 0:
                 known += 1
             own, alike, out, back = near[q, :known], similarity[q], outward[q], inward[q]
-            cores = unseen.edges(
-                own, alike, out, back, radius_graph, radius_trusted, graph_k, trusted_k, kappa, weights, core
-            )
+            cores = unseen.core_of(own, alike, radius_trusted, trusted_k, mutual, core)
             size = unseen.cluster(own, alike, radius_cluster, cluster_k, reciprocal, halves, mark, ids)
             if original:
                 unseen.affinities(queries[q], items, cosine, width[q], ids[:size], values)
             else:
-                reached = unseen.diffuse_row(own, weights, degree, alpha, diffused, scratch, touched)
+                reached = unseen.restart(n, alpha, scratch, touched)
+                for v in range(graph_sizes.shape[0]):
+                    radius, degree, share = graphs[0][v], graphs[1][v], alpha * graphs[2][v]
+                    unseen.edges(own, alike, out, back, mutual, radius, graph_sizes[v], kappa, weights)
+                    reached = unseen.diffuse_row(
+                        own, weights, degree, share, diffused, scratch, touched, reached
+                    )
                 unseen.restrict_row(ids, size, scratch, touched, reached, values)
             if smoothing == GUIDED and cores > 0:
                 if unseen.mark_core(core[:cores], mark, ids[:size]) > 1:

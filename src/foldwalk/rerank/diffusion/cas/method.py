@@ -48,9 +48,10 @@ from foldwalk.rerank.diffusion.cas.compare import Direct, shares_of
 from foldwalk.rerank.diffusion.cas.dense import check_target
 from foldwalk.rerank.diffusion.cas.first import rerank_first
 from foldwalk.rerank.diffusion.cas.geodesic import Paths
+from foldwalk.rerank.diffusion.cas.graphs import affinity_graphs, diffuse_over
 from foldwalk.rerank.diffusion.cas.inductive import Stored, query_rows
 from foldwalk.rerank.diffusion.cas.parameters import CASParams
-from foldwalk.rerank.diffusion.cas.similarity import affinity_graph, diffuse, original, restrict
+from foldwalk.rerank.diffusion.cas.similarity import diffuse, original, restrict
 from foldwalk.rerank.diffusion.cas.smoothing import returning_probability, smooth
 from foldwalk.rerank.fusion import row_maximum
 from foldwalk.rerank.order import Reached
@@ -59,6 +60,7 @@ from foldwalk.rerank.sparse_state import flatten, unflatten
 from foldwalk.walk import multiply_capped, scale_rows
 from foldwalk.walk.rows import pack
 
+WIDER = 2  # times as many nearest of an unseen query: who would count it among its own may be further away
 WIDEST = 1024  # more than the union of the clusters that eq. 16 averages ever holds
 TOWARDS = ("ten_steps", "iterate", "cg", "lyapunov")  # solvers that take any E
 
@@ -91,7 +93,7 @@ class CAS(Reranker):
     def _wanted(self, _: int) -> int:
         p = self.params
         sizes = (p.cluster_k, p.trusted_k - 1, p.transition_k - 1, p.expand_k - 1, p.geodesic_k - 1)
-        return 0 if p.first else max(*sizes, p.graph_size)
+        return 0 if p.first else max(*sizes, *p.graph_sizes)
 
     def _prepare(self) -> None:
         p = self.params
@@ -102,19 +104,23 @@ class CAS(Reranker):
         scale = row_maximum(self.few, self.vectors, given)
         self.numbering = self._number(given)
         neighbors, scale = self.numbering.neighbors(given), scale[self.numbering.order]
-        joined, stepped = (neighbors.first(min(k, neighbors.k)) for k in (p.graph_size, p.transition_k - 1))
+        stepped = neighbors.first(min(p.transition_k - 1, neighbors.k))
         affinity = relative_exponential(neighbors, scale, p.sigma)
         core = reciprocal_sets(neighbors, p.trusted_k - 1)
         halves = reciprocal_sets(neighbors, p.cluster_k // 2)
         clusters = self._clusters(neighbors, halves)
 
-        graph = affinity_graph(joined, affinity[:, : joined.k], core, p.trusted_weight)
+        graphs = affinity_graphs(neighbors, affinity, core, p.trusted_weight, p.graph_sizes)
+        weights = np.ones(1)
         if p.similarity == "original":
             diffused = sparse.csr_array((len(neighbors), len(neighbors)), dtype=np.float32)
             similarities_of = partial(self.similarities, self.vectors)
             similarity = scale_rows(original(clusters, similarities_of, scale, p.sigma, self.metric))
         else:
-            diffused = diffuse(graph, 1 / (1 + p.mu), p.solver, p.similarity, p.rows_kept, target)
+            if p.graphs:
+                diffused, weights = diffuse_over(graphs, p.mu, p.rows_kept)
+            else:
+                diffused = diffuse(graphs[0], 1 / (1 + p.mu), p.solver, p.similarity, p.rows_kept, target)
             similarity = restrict(diffused, clusters)
 
         steps = as_rows(stepped, affinity[:, : stepped.k], len(neighbors))
@@ -131,10 +137,9 @@ class CAS(Reranker):
         self.stored = Stored(
             scale=scale,
             radius_cluster=radius(neighbors, p.cluster_k),
-            radius_graph=radius(neighbors, p.graph_size),
             radius_trusted=radius(neighbors, p.trusted_k - 1),
             radius_transition=radius(neighbors, p.transition_k - 1),
-            degree=degrees(graph).astype(np.float32),
+            degree=np.stack([degrees(graph) for graph in graphs]).astype(np.float32),
             affinity_sum=np.asarray(steps.sum(axis=1)).ravel(),
             returning=returning,
             halves=halves,
@@ -144,6 +149,8 @@ class CAS(Reranker):
             smoothed=smoothed,
             averaged=averaged,
             walk=walk,
+            graph_radius=np.stack([radius(neighbors, size) for size in p.graph_sizes]),
+            graph_weights=weights.astype(np.float32),
         )
         self._compare_with(neighbors)
 
@@ -163,6 +170,8 @@ class CAS(Reranker):
             raise BadInput("cas: target belongs to a whole gallery, but first=... takes one for each query.")
         if p.similarity != "bidirectional":
             raise BadInput(f"cas: target belongs to similarity='bidirectional', but it is {p.similarity!r}.")
+        if p.graphs:
+            raise BadInput("cas: target belongs to one graph, but graphs=... names several: leave one out.")
         if p.solver not in TOWARDS:
             raise BadInput(
                 f"cas: solver={p.solver!r} holds for the identity alone; with a target use one of "
@@ -223,21 +232,21 @@ class CAS(Reranker):
         p = self.params
         if p.first:
             return self._first_only(queries, None, top)
-        sizes = (p.cluster_k, p.trusted_k, p.transition_k, p.expand_k, p.geodesic_k, p.graph_size)
-        found = self.search(queries, max(sizes))
+        sizes = (p.cluster_k, p.trusted_k, p.transition_k, p.expand_k, p.geodesic_k, *p.graph_sizes)
+        found = self.search(queries, WIDER * max(sizes))
         scale = row_maximum(self.few, queries, found)
         found = replace(found, ids=self.numbering.renumber(found.ids))
         rows = query_rows(self.stored, found, scale, p, queries, self.vectors)
         shares = None
         if p.fuse_with == "diffusion":
-            joined = found.first(min(p.graph_size, found.k))
+            joined = found.first(min(max(p.graph_sizes), found.k))
             reached = as_rows(joined, joined.similarities, len(self.vectors))
             diffused = multiply_capped(reached, self.stored.diffused, p.rows_kept)
             shares = shares_of(diffused, self.numbering.order, self.candidates, None)
         if not p.geodesic:
             packed = pack(*rows, len(self.vectors) + 1)
             return self.direct.rank(packed, shares, queries, scale, None, top)
-        starts = self.paths.starts(found.first(min(p.geodesic_k - 1, found.k)), rows)
+        starts = self.paths.starts(found, rows)
         order = self.numbering.order
         return self.paths.rank(
             starts, shares, queries, self.vectors, scale, order, self.candidates, None, top

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from foldwalk.core.errors import BadParameter
 from foldwalk.rerank.params import Params, Preset, neighborhood
@@ -71,6 +71,14 @@ class CASParams(Params):
         description="F of table 5: bidirectional diffusion (BSD), the smoothed matrix of S F S (SSM), or the "
         "original affinities (OSM)",
     )
+    graphs: str = Field(
+        "",
+        description="sizes, itself counted, of several graphs to diffuse over; nothing: one, of graph_k",
+        json_schema_extra={
+            "range": "nothing or different sizes from 2 to 100000 as in 10,15,20,25, "
+            "with solver ten_steps and similarity bidirectional"
+        },
+    )
     clusters: Literal["reciprocal", "neighbors"] = Field(
         "reciprocal", description="local clusters: expanded mutual neighbours, or plain ones (table 5)"
     )
@@ -94,6 +102,26 @@ class CASParams(Params):
         0, ge=0, le=100_000, description="entries kept per row of the diffusion; 0: 3 cluster_k, at least 64"
     )
 
+    @field_validator("graphs", mode="before")
+    @classmethod
+    def _as_text(cls, value: Any) -> Any:
+        """A single number and a list of them are taken as well."""
+        sizes = value if isinstance(value, (list, tuple)) else [value]
+        return ",".join(map(str, sizes))
+
+    @field_validator("graphs")
+    @classmethod
+    def _check_graphs(cls, value: str, info: ValidationInfo) -> str:
+        if not value:
+            return value
+        by_one_graph = {"solver": "ten_steps", "similarity": "bidirectional"}
+        if any(info.data.get(name) != default for name, default in by_one_graph.items()):
+            raise ValueError("several graphs are diffused over by ten_steps from both sides")
+        sizes = [int(size) if size.strip().isdecimal() else 0 for size in value.split(",")]
+        if not all(2 <= size <= 100_000 for size in sizes) or len(set(sizes)) < len(sizes):
+            raise ValueError("not a list of sizes")
+        return value
+
     @classmethod
     def make(cls, method: str, values: dict[str, Any]) -> Self:
         made = super().make(method, values)
@@ -105,9 +133,11 @@ class CASParams(Params):
         return made
 
     @property
-    def graph_size(self) -> int:
-        """How many others the graph of the diffusion joins to each item."""
-        return self.graph_k or self.trusted_k - 1
+    def graph_sizes(self) -> tuple[int, ...]:
+        """How many others each graph joins to an item: those of `graphs`, or the one graph."""
+        if self.graphs:
+            return tuple(int(size) - 1 for size in self.graphs.split(","))
+        return (self.graph_k or self.trusted_k - 1,)
 
     @property
     def rows_kept(self) -> int:

@@ -22,34 +22,55 @@ CORE = 2  # the mark of the core; that of the cluster is `expand_row`'s for row 
 
 
 @njit()
+def core_of(
+    near: Int32Array,
+    similarity: Float32Array,
+    radius: Float32Array,
+    trusted_k: Scalar,
+    mutual: AnyArray,
+    core: Int32Array,
+) -> Scalar:
+    """xi of eq. 4, also marked by the places of the nearest; returns its size."""
+    cores = 0
+    for place in range(near.shape[0]):
+        mutual[place] = place < trusted_k - 1 and similarity[place] >= radius[near[place]]
+        if mutual[place]:
+            core[cores] = near[place]
+            cores += 1
+    return cores
+
+
+@njit()
 def edges(
     near: Int32Array,
     similarity: Float32Array,
     outward: Float32Array,
     inward: Float32Array,
-    radius_graph: Float32Array,
-    radius_trusted: Float32Array,
-    graph_k: Scalar,
-    trusted_k: Scalar,
+    mutual: AnyArray,
+    radius: Float32Array,
+    size: Scalar,
     kappa: Scalar,
     weights: Float32Array,
-    core: Int32Array,
-) -> Scalar:
-    """Eq. 2: the query's row of W, by the places of its nearest; returns how many of them are its core."""
-    cores = 0
+) -> None:
+    """Eq. 2: the query's row of W in a graph of that size, by the places of its nearest."""
     for place in range(near.shape[0]):
-        j = near[place]
+        chosen, choosing = place < size, similarity[place] >= radius[near[place]]
         weight = np.float32(0)
-        if place < graph_k:
+        if chosen:
             weight += outward[place]
-        if similarity[place] >= radius_graph[j]:
+        if choosing:
             weight += inward[place]
-        if place < trusted_k - 1 and similarity[place] >= radius_trusted[j]:
+        if mutual[place]:
             weight *= kappa
-            core[cores] = j
-            cores += 1
         weights[place] = weight / 2
-    return cores
+
+
+@njit()
+def restart(n: Scalar, alpha: Scalar, scratch: Float32Array, touched: Int32Array) -> Scalar:
+    """(1 - alpha) e_q of eq. 12: the query's own column, the first that is touched."""
+    scratch[n] = np.float32(1) - alpha
+    touched[0] = n
+    return 1
 
 
 @njit()
@@ -61,15 +82,13 @@ def diffuse_row(
     diffused: Parts,
     scratch: Float32Array,
     touched: Int32Array,
+    reached: Scalar,
 ) -> Scalar:
-    """Eq. 12: the fixed point of the query's row of F, given those of the others."""
+    """Eq. 12: what one graph adds to the fixed point of the query's row of F, given those of the others."""
     indptr, indices, data = diffused
-    n = degree.shape[0]
     total = 0.0
     for place in range(near.shape[0]):
         total += weights[place]
-    scratch[n] = np.float32(1) - alpha
-    touched[0], reached = n, 1
     for place in range(near.shape[0]):
         if weights[place] > 0:
             j = near[place]

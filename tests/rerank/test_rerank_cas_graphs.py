@@ -172,7 +172,7 @@ class TestMethod:
                 steps = own / np.sqrt(own.sum() * np.maximum(degree, own))
                 expected[:n] += share * (steps @ stored.diffused.toarray())
                 radius = stored.graph_radius[v]
-                unseen.edges(near, alike, out, back, mutual, radius, SIZES[v], np.float32(2), edges)
+                unseen.edges(near, alike, out, back, mutual, radius, SIZES[v] - 1, np.float32(2), edges)
                 reached = unseen.diffuse_row(
                     near, edges, degree, np.float32(share), parts(stored.diffused), scratch, touched, reached
                 )
@@ -197,12 +197,12 @@ class TestParameter:
     @pytest.mark.parametrize("given", ["10,15", [10, 15], (10, 15), "10, 15"])
     def test_sizes_are_a_text_or_a_list(self, given):
         method = rerank.create("cas", graphs=given)
-        assert method.params.graph_sizes == (10, 15)
+        assert method.params.graph_sizes == (9, 14)
         again = rerank.create("cas", **json.loads(json.dumps(method.get_params())))
         assert again.params == method.params
 
     def test_one_number_as_the_command_line_reads_it(self):
-        assert rerank.create("cas", graphs=7).params.graph_sizes == (7,)
+        assert rerank.create("cas", graphs=7).params.graph_sizes == (6,)
 
     @pytest.mark.parametrize(
         "parameters",

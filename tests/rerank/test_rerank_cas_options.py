@@ -184,11 +184,10 @@ class TestGraphSize:
         for q in range(10):
             outward, inward = rng.random((2, 25)).astype(np.float32)
             weights, core = np.empty(25, np.float32), np.empty(trusted_k, np.int32)
-            radii = [radius(neighbors, k) for k in (graph_k, trusted_k - 1)]
-            cores = unseen.edges(
-                found.ids[q], found.similarities[q], outward, inward, *radii, graph_k, trusted_k,
-                np.float32(2), weights, core,
-            )  # fmt: skip
+            mutual, near = np.empty(25, bool), (found.ids[q], found.similarities[q])
+            cores = unseen.core_of(*near, radius(neighbors, trusted_k - 1), trusted_k, mutual, core)
+            joined = mutual, radius(neighbors, graph_k), graph_k
+            unseen.edges(*near, outward, inward, *joined, np.float32(2), weights)
             trusted = []
             for place, (j, similarity) in enumerate(zip(found.ids[q], found.similarities[q], strict=True)):
                 before_it = (neighbors.similarities[j] > similarity).sum()
@@ -209,7 +208,7 @@ class TestGraphSize:
 
     def test_what_another_version_kept_is_computed_anew(self):
         fitted = rerank.create("cas").fit(GALLERY)
-        state = {name: array for name, array in fitted.state().items() if name != "radius_graph"}
+        state = {name: array for name, array in fitted.state().items() if name != "graph_radius"}
         assert len(state) == len(fitted.state()) - 1
         adopted = rerank.create("cas").adopt(fitted.vectors, state=state)
         assert np.array_equal(adopted.rank(QUERIES, 50).scores, fitted.rank(QUERIES, 50).scores)

@@ -84,7 +84,7 @@ def disagreement(similarity: sparse.csr_array, transitions: Sequence[sparse.csr_
     products = products_along(widest, similarity)
     squares = float(np.square(similarity.data, dtype=np.float64).sum())
     shared = [float(matrix.multiply(products).sum(dtype=np.float64)) for matrix in transitions]
-    return (squares - np.array(shared)) / similarity.shape[0]
+    return np.asarray((squares - np.array(shared)) / similarity.shape[0], dtype=np.float64)
 
 
 def weigh(disagreements: Float64Array, weights: Float64Array) -> Float64Array:

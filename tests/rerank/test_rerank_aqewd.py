@@ -28,7 +28,7 @@ def expanded(query, items, k, skip=None):
 @pytest.mark.parametrize("dba", [False, True])
 @pytest.mark.parametrize("k", [1, 6])
 def test_against_a_loop(k, dba):
-    ours = rerank.create("aqewd", k=k, dba=dba).fit(GALLERY).rank(QUERIES, top=80)
+    ours = rerank.create("aqewd", k=k, dba=dba, dba_k=k).fit(GALLERY).rank(QUERIES, top=80)
     items = GALLERY
     if dba:
         items = np.array([expanded(x, GALLERY, k - 1, skip=i) for i, x in enumerate(GALLERY)])

@@ -34,7 +34,7 @@ def test_directions_are_those_of_liblinear(k, negatives, cost):
 
 
 def test_own_rows_and_the_gallerys_side():
-    fitted = rerank.create("dqe", k=5, negatives=20, dba=True).fit(GALLERY)
+    fitted = rerank.create("dqe", k=5, negatives=20, dba=True, dba_k=5).fit(GALLERY)
     items = np.array([learned(x, GALLERY, 4, 20, 1.0, skip=i) for i, x in enumerate(GALLERY)])
     ours = fitted.rank_self(top=79)
     for i in range(0, 80, 9):

@@ -31,7 +31,7 @@ def naive_expansion(query, items, k, alpha, skip=None):
 @pytest.mark.parametrize("dba", [False, True])
 @pytest.mark.parametrize(("name", "alpha"), [("aqe", 0.0), ("alpha_qe", 3.0), ("alpha_qe", 1.5)])
 def test_against_a_loop(name, alpha, dba):
-    parameters = {"k": 5, "dba": dba} | ({"alpha": alpha} if name == "alpha_qe" else {})
+    parameters = {"k": 5, "dba": dba, "dba_k": 5} | ({"alpha": alpha} if name == "alpha_qe" else {})
     ours = rerank.create(name, **parameters).fit(GALLERY).rank(QUERIES, top=80)
     items = GALLERY
     if dba:
@@ -53,12 +53,13 @@ def test_the_gallery_has_a_k_of_its_own():
 
 
 @pytest.mark.parametrize("name", ["aqe", "alpha_qe", "aqewd", "dqe", "sg"])
-def test_the_gallerys_k_is_the_querys_unless_it_is_given(name):
-    as_one = rerank.create(name, k=6, dba=True).fit(GALLERY).rank(QUERIES)
-    said = rerank.create(name, k=6, dba=True, dba_k=6).fit(GALLERY).rank(QUERIES)
-    other = rerank.create(name, k=6, dba=True, dba_k=3).fit(GALLERY).rank(QUERIES)
-    assert (as_one.scores == said.scores).all()
-    assert not (as_one.scores == other.scores).all()
+def test_the_gallerys_k_is_the_querys_or_ten_unless_it_is_given(name):
+    for k, expected in ((6, 10), (12, 12)):
+        left_out = rerank.create(name, k=k, dba=True).fit(GALLERY).rank(QUERIES)
+        said = rerank.create(name, k=k, dba=True, dba_k=expected).fit(GALLERY).rank(QUERIES)
+        other = rerank.create(name, k=k, dba=True, dba_k=3).fit(GALLERY).rank(QUERIES)
+        assert (left_out.scores == said.scores).all()
+        assert not (left_out.scores == other.scores).all()
     ignored = rerank.create(name, k=6, dba_k=3).fit(GALLERY).rank(QUERIES)
     assert (ignored.scores == rerank.create(name, k=6).fit(GALLERY).rank(QUERIES).scores).all()
 

@@ -21,7 +21,7 @@ HARD = np.hstack([np.eye(12)[HARD_LABELS], 0.22 * RNG.normal(size=(240, 60))]).a
 def test_untrained_it_is_alpha_qe(dba):
     ours = rerank.create("lattqe", steps=0, k=7, dba=dba).fit(GALLERY)
     # `alpha_qe` counts the item itself among its k on the gallery's side, this method does not.
-    theirs = rerank.create("alpha_qe", k=8 if dba else 7, alpha=3, dba=dba).fit(GALLERY)
+    theirs = rerank.create("alpha_qe", k=8 if dba else 7, alpha=3, dba=dba, dba_k=8).fit(GALLERY)
     if dba:
         assert np.allclose(ours.expanded.gallery.values, theirs.expanded.gallery.values, atol=1e-4)
     else:

@@ -39,7 +39,7 @@ def naive(query, gallery, k, beta, shortlist, dba, skip=None):
     ("k", "beta", "shortlist"), [(10, 0.15, 400), (4, 1.0, 30), (1, 0.5, 20), (6, 0, 50)]
 )
 def test_against_the_loop(k, beta, shortlist, dba):
-    method = rerank.create("sg", k=k, beta=beta, shortlist=shortlist, dba=dba).fit(GALLERY)
+    method = rerank.create("sg", k=k, beta=beta, shortlist=shortlist, dba=dba, dba_k=k).fit(GALLERY)
     ours = method.rank(QUERIES, top=80)
     for q, query in enumerate(QUERIES):
         expected = naive(query, GALLERY, k, beta, shortlist, dba)

@@ -96,7 +96,7 @@ class BFSTree(ListMethod):
 
     def _walk_new(self, queries: Vectors, top: int) -> Reached:
         k, n = self.params.k, len(self.vectors)
-        found = self.search(queries, self.nearest.k)
+        found = self.search(queries, max(self.nearest.k, 1))
         found = replace(found, ids=self.numbering.renumber(found.ids))
         lists = lists_of_new(self.nearest, found)
         places = self.by_sum.places_of(lists.ids, lists.values)

@@ -81,7 +81,7 @@ class CPRR(ListMethod):
             self.heads.append(lists.rows(self.weights, n))
 
     def _walk_new(self, queries: Vectors, top: int) -> Reached:
-        found = self.search(queries, self.nearest.k)
+        found = self.search(queries, max(self.nearest.k, 1))
         lists = lists_of_new(self.nearest, found)
         for stored, head in zip(self.lists, self.heads, strict=True):
             before = lists.ids
@@ -102,7 +102,7 @@ class CPRR(ListMethod):
         """The lists that the last round sorts."""
         lists = self.normalised[rows]
         for head in self.heads[:-1]:
-            lists = sorted_anew(lists, self._counted(head, rows), rows)
+            lists = sorted_anew(lists, self._counted(head, rows))
         return lists
 
     def _products(

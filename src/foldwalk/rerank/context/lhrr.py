@@ -115,7 +115,7 @@ class LHRR(ListMethod):
             self.rounds.append(self._hypergraph(lists))
 
     def _walk_new(self, queries: Vectors, top: int) -> Reached:
-        found = self.search(queries, self.nearest.k)
+        found = self.search(queries, max(self.nearest.k, 1))
         found = replace(found, ids=self.numbering.renumber(found.ids))
         lists = lists_of_new(self.nearest, found)
         for graph in self.rounds:
@@ -141,8 +141,8 @@ class LHRR(ListMethod):
         """The lists that the last round sorts."""
         lists = self.numbering.items(self.normalised[self.numbering.place[rows]])
         for graph in self.rounds[:-1]:
-            scores = self._similarity_of_rows(graph, rows, lists.shape[1] + 1)
-            lists = sorted_anew(lists, scores, rows)
+            scores = self._similarity_of_rows(graph, rows, 2 * lists.shape[1])
+            lists = sorted_anew(lists, scores)
         return lists
 
     def _similarity_of_rows(self, graph: Hypergraph, rows: IntArray, cap: int) -> sparse.csr_array:

@@ -7,8 +7,8 @@ retrieval", IJCV 2017. With x_1 ... x_k the nearest of query q, which itself has
 
 In the general form of query expansion (A. Gordo et al., ECCV 2020, eq. 1, see `lattqe.py`) the weight is
 (n - i) / n with the query counted among n, so n = k + 1. The paper takes some ten items of large classes for
-queries and more for the gallery. `dba=True` (ADBAwD) as in `aqe.py`: the item itself and its k - 1 nearest,
-with the same decay.
+queries and more for the gallery. `dba=True` (ADBAwD) as in `aqe.py`: the item itself and its `dba_k` - 1
+nearest, with the same decay.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ put a neighbouring cluster high: with few dimensions this can lose against plain
 The machine is the one of LIBLINEAR and is solved as there, by coordinate descent in the dual, but on the
 matrix of dot products and for many queries at once. By the cosine metric w is compared by its direction; by
 the Euclidean one vectors are first centred and scaled to a mean length of one. `dba=True` (DDBA) replaces
-every item by the direction learned for it, from itself and its k - 1 nearest.
+every item by the direction learned for it, from itself and its `dba_k` - 1 nearest.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ which takes the refined ones. Table 1 of the CAS paper compares it with the othe
 re-ranking is here; the pooling that the paper also changes belongs to the descriptors. Similarities below
 zero count as zero in the mean. Scores of a query are divided by the length of q', which changes no order.
 
-`dba=True` takes the k - 1 nearest of an item in the whole gallery (`dba_k` - 1 where that is given) and
+`dba=True` takes the `dba_k` - 1 nearest of an item in the whole gallery (as many as k, at least 10) and
 refines all of it once, when fitted: a query then costs no products within its shortlist. What is outside the
 shortlist follows by plain similarity, and a query never joins the gallery: `rerank` equals `fit` and `rank`.
 """

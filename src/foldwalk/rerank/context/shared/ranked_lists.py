@@ -115,11 +115,12 @@ def lists_from_scores(
     return lists
 
 
-def sorted_anew(lists: Int32Array, scores: sparse.csr_array, own: IntArray) -> Int32Array:
-    """The lists of items, as long as they are: best score first; who has none keeps the order it had."""
-    best = Reached.from_sparse(scores, lists.shape[1], scores.shape[1], own)
-    append_missing(best.ids, best.scores, lists, np.zeros_like(best.scores))
-    return best.ids
+def sorted_anew(lists: Int32Array, scores: sparse.csr_array) -> Int32Array:
+    """Lists of items, best score first; equals, and those without a score, keep the order they had."""
+    scores.sort_indices()
+    listed = scores[np.arange(len(lists))[:, None], np.maximum(lists, 0)].toarray()
+    values = np.where(lists >= 0, listed, np.float32(-np.inf))
+    return np.take_along_axis(lists, np.argsort(-values, axis=1, kind="stable"), axis=1)
 
 
 @njit(cache=True, parallel=True)

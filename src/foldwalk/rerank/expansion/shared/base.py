@@ -15,18 +15,21 @@ from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params, neighborhood
 from foldwalk.walk.sums import weighted_sums
 
+# A mean for the gallery may be wider than one for the query: see aqe.py for what that gains.
+DBA_LEAST = 10
+
 
 class ExpansionParams(Params):
     k: int
     dba: bool = Field(False, description="also replace every item by the mean of itself and its nearest")
     dba_k: int = neighborhood(
-        0, "with dba: nearest items that replace an item, itself counted; 0: as many as k", low=0
+        0, "with dba: nearest items that replace an item, itself counted; 0: as many as k, at least 10", low=0
     )
 
     @property
     def around_an_item(self) -> int:
         """Neighbours of an item that replace it together with itself."""
-        return (self.dba_k or self.k) - 1 if self.dba else 0
+        return (self.dba_k or max(self.k, DBA_LEAST)) - 1 if self.dba else 0
 
 
 class Expansion(Reranker):

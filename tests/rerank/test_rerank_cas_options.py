@@ -131,6 +131,16 @@ class TestTarget:
         # It belongs to that gallery alone.
         assert (told.fit(GALLERY).rank_self(30).ids == alone.rank_self(30).ids).all()
 
+    def test_the_matrix_given_stays_as_it_is(self):
+        entries, places = np.float32([1, 0, 2, 3]), ([0, 1, 5, 5], [0, 1, 5, 5])
+        given = sparse.csr_array((np.ones(150, np.float32), np.arange(150), np.arange(151)), shape=(150, 150))
+        given = sparse.csr_array(given + sparse.coo_array((entries, places), shape=(150, 150)))
+        given.data[3] = 0
+        before = given.copy()
+        rerank.create("cas").fit(GALLERY, target=given)
+        assert given.nnz == before.nnz
+        assert (given.data == before.data).all()
+
     def test_places_inside_do_not_matter(self, monkeypatch):
         target = some_target()
         expected = rerank.create("cas").fit(GALLERY, target=target).rank_self(top=30)

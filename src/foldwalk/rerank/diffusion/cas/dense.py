@@ -26,7 +26,7 @@ def check_target(target: Any, n: int) -> sparse.csr_array:
         raise BadInput(f"cas: target is n x n and refused above {DENSE_UP_TO} items, but there are {n}.")
     try:
         given = target if sparse.issparse(target) else np.asarray(target, dtype=np.float32)
-        matrix = sparse.csr_array(given, dtype=np.float32)
+        matrix = sparse.csr_array(given, dtype=np.float32, copy=True)
     except (TypeError, ValueError):
         raise BadInput("cas: target must be an array of numbers or a sparse matrix.") from None
     if matrix.shape != (n, n):

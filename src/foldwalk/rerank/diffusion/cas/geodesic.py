@@ -87,10 +87,10 @@ class Paths:
         threads = min(numba.get_num_threads(), len(queries))
         paths = blank((threads, len(items) + 1), np.inf, np.float32)
         indptr, places, lengths = starts
-        nothing = sparse.csr_array((len(queries), len(items)), dtype=np.float32)
+        nothing = np.zeros(len(queries) + 1, np.int64), np.empty(0, np.int32), np.empty(0, np.float32)
         ranked_by_paths(
             *self.steps, indptr, places.astype(np.int32), lengths,
-            parts(nothing if shares is None else shares), shares is not None,
+            nothing if shares is None else parts(shares), shares is not None,
             queries.values, items.values, scale, np.float32(self.params.omega),
             self.cosine, *self.known, order, candidates, left_out, paths, ids, scores,
         )  # fmt: skip

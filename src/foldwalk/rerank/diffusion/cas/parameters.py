@@ -36,7 +36,7 @@ class CASParams(Params):
     presets: ClassVar[dict[str, Preset]] = {
         "roxford": Preset("as the authors run it on revisited Oxford with R-GeM vectors", LANDMARKS),
         "rparis": Preset(
-            "revisited Paris: the authors' script has one call for both, so these are roxford's", LANDMARKS
+            "revisited Paris: no numbers of its own are known, so these are roxford's", LANDMARKS
         ),
         "mac": Preset(
             "MAC and R-MAC vectors of either: the graph has 2 (trusted_k - 1) neighbours, the core stays; "

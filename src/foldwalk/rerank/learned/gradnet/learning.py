@@ -46,7 +46,7 @@ class Learning:
 
     def run(self, around: Neighbors, start: Trained | None) -> tuple[Trained, Float32Array]:
         """Train, and return what is kept and the features of the items, both in the gallery's order."""
-        trainer_class, p = _trainer(), self.params
+        trainer_class, p = _trainer(self.params.device), self.params
         inputs = Inputs.learn(self.vectors, p, self.seed) if start is None else start.inputs
         h0, nobody = inputs.place(self.vectors), has_no_direction(self.vectors, p.metric)
         around = reordered(around, self.order)
@@ -70,7 +70,9 @@ class Learning:
         kept.spaces = [self._in_given_order(features) for features in learned[:-1]]
         joined = self._in_given_order(side_by_side(learned))
         if 0 < p.dimensions < joined.shape[1]:
-            kept.projection = Projection.learn(blocks_of(side_by_side(learned)), p.dimensions)
+            kept.projection = Projection.learn(
+                map(kept.weighed, blocks_of(side_by_side(learned))), p.dimensions
+            )
         return kept, kept.narrow(joined)
 
     def _trained(self, trainer: GraphTrainer, number: int, tell: Callable[[Epoch], None]) -> Float32Array:
@@ -131,7 +133,7 @@ def check_start(start: GradNetParams, params: GradNetParams) -> None:
             )
 
 
-def _trainer() -> type[GraphTrainer]:
+def _trainer(device: str) -> type[GraphTrainer]:
     """The part that needs torch, imported when it is first needed."""
     try:
         module = importlib.import_module("foldwalk.rerank.learned.gradnet.train")
@@ -139,5 +141,6 @@ def _trainer() -> type[GraphTrainer]:
         if (error.name or "").split(".")[0] != "torch":
             raise
         raise MissingExtra("torch", "learn", "GRAD-Net") from None
+    module.check_device(device)
     trainer: type[GraphTrainer] = module.GraphTrainer
     return trainer

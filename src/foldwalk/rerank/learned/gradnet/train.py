@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
+from foldwalk.core.errors import BadInput
 from foldwalk.core.progress import task
 from foldwalk.core.seeds import generator
 from foldwalk.core.types import AnyArray, Float32Array, IntArray
@@ -194,6 +195,13 @@ class GraphTrainer:
         self.epochs, self.lowest, self.since = facts["epochs"], facts["lowest"], facts["since"]
         for rng, state in zip((self.sampler.rng, self.network.rng), facts["random"], strict=True):
             rng.bit_generator.state = state
+
+
+def check_device(device: str) -> None:
+    """Refuse a device that this machine, or this torch, does not have."""
+    there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if not there[device]:
+        raise BadInput(f"gradnet: device={device} is not available to torch here; train with device=cpu.")
 
 
 def rate_of(rate: float, done: int, epochs: int) -> float:

@@ -3,7 +3,8 @@
     python -m benchmarks.gradnet.tables orl|queries|choice|epochs [--datasets a,b] [--seeds 3] [--root DATA]
 
 Each table is written to benchmarks/results/gradnet_<table>.json as it grows, so a run may be cut short; rows
-that are there already are kept when it is started again. Labels judge; nothing is chosen by them.
+that are there already are kept when it is started again. `--rows TEXT` measures only rows whose name has the
+text. Labels judge; nothing is chosen by them.
 """
 
 from __future__ import annotations
@@ -77,44 +78,69 @@ def orl(data: datasets.Dataset, seeds: int) -> Rows:
         yield f"gradnet k={k}", partial(by_seeds, data, seeds, k=k)
 
 
-def queries(data: datasets.Dataset, seeds: int) -> Rows:
-    """Every tenth item (at random) is a query: first one that joins the graph, then one never seen.
+def queries(data: datasets.Dataset, splits: int) -> Rows:
+    """Random splits: some items ask, the rest is the gallery; queries join the graph, or were never seen.
 
-    GRAD-Net: mean and standard deviation over the seeds.
+    A tenth asks; and, where every class is thinned to two items at random, one of each pair asks for the
+    other in a tenth and in half of the classes. Mean and standard deviation over the splits.
     """
-    asked = np.zeros(len(data.gallery), bool)
-    asked[np.random.default_rng(0).permutation(len(asked))[: len(asked) // 10]] = True
     labels = np.asarray(data.labels)
-    protocol = QueryGallery(labels[asked], labels[~asked])
-    gallery, held_out = data.gallery[~asked], data.gallery[asked]
+    yield from asked(data, splits, "a tenth", partial(tenth, labels))
+    for share in (0.1, 0.5):
+        yield from asked(data, splits, f"pairs, {share:.0%} ask", partial(pairs, labels, share))
 
-    def score(ranking: Ranking) -> float:
-        return round(100 * protocol.evaluate(ranking)["mAP"], 2)
 
-    def joined(name: str, seed: int = 0) -> float:
-        return score(rerank.create(name, seed=seed).rerank(held_out, gallery, len(gallery)))
+Split = Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]]
 
-    def unseen(name: str) -> dict[str, float]:
-        return {"mAP": score(rerank.create(name).fit(gallery).rank(held_out, len(gallery)))}
 
-    def expanded(seed: int) -> tuple[int, float, float]:
-        once = GradNet(seed=seed).fit(gallery)
-        twice = GradNet(expansions=2).adopt(once.vectors, once.features, once.k)
-        return once.k, score(once.rank(held_out, len(gallery))), score(twice.rank(held_out, len(gallery)))
+def tenth(labels: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    order = rng.permutation(len(labels))
+    return np.sort(order[len(order) // 10 :]), order[: len(order) // 10]
 
-    def expanded_by_seeds() -> dict[str, Any]:
-        k, once, twice = zip(*map(expanded, range(seeds)), strict=True)
-        return {"k": k, "QFE": mean_and_deviation(once), "QFE x 2": mean_and_deviation(twice)}
+
+def pairs(labels: np.ndarray, share: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Two items of every class; the second of each pair asks in a share of the classes."""
+    members = [np.flatnonzero(labels == name) for name in np.unique(labels)]
+    two = np.array([rng.choice(m, 2, replace=False) for m in members if len(m) > 1])
+    asking = rng.permutation(len(two))[: max(1, round(share * len(two)))]
+    gallery = np.setdiff1d(two, two[asking, 1])
+    return gallery, two[asking, 1]
+
+
+def asked(data: datasets.Dataset, splits: int, which: str, split: Split) -> Rows:
+    labels, every = np.asarray(data.labels), [split(np.random.default_rng(s)) for s in range(splits)]
+
+    def measured(rank: Callable[[int, np.ndarray, np.ndarray], dict[str, Ranking]]) -> dict[str, Any]:
+        scores: dict[str, list[float]] = {}
+        for seed, (rows, queries) in enumerate(every):
+            protocol = QueryGallery(labels[queries], labels[rows])
+            for way, ranking in rank(seed, data.gallery[queries], data.gallery[rows]).items():
+                scores.setdefault(way, []).append(round(100 * protocol.evaluate(ranking)["mAP"], 2))
+        return {way: {"mAP": mean_and_deviation(s), "splits": s} for way, s in scores.items()}
+
+    def joined(name: str, seed: int, queries: np.ndarray, gallery: np.ndarray) -> dict[str, Ranking]:
+        return {"joined": rerank.create(name, seed=seed).rerank(queries, gallery, len(gallery))}
+
+    def unseen(name: str, _: int, queries: np.ndarray, gallery: np.ndarray) -> dict[str, Ranking]:
+        return {"unseen": rerank.create(name).fit(gallery).rank(queries, len(gallery))}
+
+    def by_network(seed: int, queries: np.ndarray, gallery: np.ndarray) -> dict[str, Ranking]:
+        """One training, and every way for a query into it."""
+        net, top = GradNet(seed=seed).fit(gallery), len(gallery)
+        once, twice = (
+            GradNet(unseen="expand", expansions=e).adopt(net.vectors, net.features, net.k) for e in (1, 2)
+        )
+        return {
+            "forward": net.rank(queries, top),
+            "QFE": once.rank(queries, top),
+            "QFE x 2": twice.rank(queries, top),
+        }
 
     for name in ("plain", "eir", "cas"):
-        yield f"joined, {name}", lambda name=name: {"mAP": joined(name)}
-    yield (
-        "joined, gradnet",
-        lambda: {"mAP": mean_and_deviation([joined("gradnet", seed) for seed in range(seeds)])},
-    )
-    for name in ("eir", "cas"):
-        yield f"unseen, {name}", partial(unseen, name)
-    yield "unseen, gradnet", expanded_by_seeds
+        yield f"{which}: {name}, unseen", partial(measured, partial(unseen, name))
+    yield f"{which}: gradnet, unseen", partial(measured, by_network)
+    for name in ("eir", "cas", "gradnet"):
+        yield f"{which}: {name}, joined", partial(measured, partial(joined, name))
 
 
 def choice(data: datasets.Dataset, seeds: int) -> Rows:
@@ -145,7 +171,7 @@ def epochs(data: datasets.Dataset, seeds: int) -> Rows:
 SMALL = ["orl:pixels", "orl", "lion", "digits", "coil20", "mpeg7"]
 TABLES = {
     "orl": (orl, ["orl:pixels"], 5),
-    "queries": (queries, ["grocery", "coil20", "mpeg7", "cub_last100"], 3),
+    "queries": (queries, ["orl", "mpeg7", "grocery", "cub_last100"], 5),
     "choice": (choice, SMALL, 1),
     "epochs": (epochs, ["orl:pixels", "digits", "coil20"], 1),
 }
@@ -158,12 +184,14 @@ def main() -> None:
     parser.add_argument("table", choices=TABLES)
     parser.add_argument("--datasets", default="")
     parser.add_argument("--seeds", type=int)
+    parser.add_argument("--rows", default="")
     parser.add_argument("--root")
     options = parser.parse_args()
     table, names, seeds = TABLES[options.table]
     for name in options.datasets.split(",") if options.datasets else names:
         data = datasets.load(name, root=options.root)
-        fill(f"gradnet_{options.table}", name, table(data, options.seeds or seeds))
+        rows = ((row, measure) for row, measure in table(data, options.seeds or seeds) if options.rows in row)
+        fill(f"gradnet_{options.table}", name, rows)
 
 
 def fill(table: str, dataset: str, rows: Rows) -> None:

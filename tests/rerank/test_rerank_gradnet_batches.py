@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from foldwalk.core import BadParameter, Vectors
+from foldwalk.core import BadInput, Vectors
 from foldwalk.learn import GradNet
 from foldwalk.neighbors import knn_graph
 from foldwalk.rerank.learned.gradnet import forward
@@ -139,5 +139,5 @@ def test_many_items_are_learned_in_clustered_batches(monkeypatch):
 
 def test_a_device_that_is_not_there_is_refused(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(BadParameter, match='take device="cpu"'):
+    with pytest.raises(BadInput, match="train with device=cpu"):
         GradNet(device="cuda", epochs=1).fit(GALLERY)

@@ -214,6 +214,26 @@ def test_few_epochs_and_small_batches_train(run, changed):
     assert not np.allclose(np.load("out/features.npy")[:, -64:], untrained[:, -64:], atol=1e-3)
 
 
+def test_where_it_will_hardly_help_it_says_so_once(run):
+    rng = np.random.default_rng(0)
+    pairs = np.repeat(rng.normal(size=(40, 16)), 2, axis=0) + 0.01 * rng.normal(size=(80, 16))
+    np.save("pairs.npy", pairs)
+    train = ("train", "gradnet", "pairs.npy", "--out", "out", "--epochs", 1, *SMALL)
+    code, told, said = run(*train)
+    assert code == 0
+    assert said.splitlines()[0].startswith("gradnet: the items seem to come in pairs")
+    assert (told + said).count("pairs:") == 1
+    code, told, _ = run(*train, "--force", "--json")
+    assert json.loads(told)["advice"].startswith("the items seem to come in pairs")
+
+
+def test_a_device_that_is_not_there_is_refused(run, monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    code, _, said = run(*TRAIN, "--param", "device=cuda")
+    assert (code, said.count("\n"), "device=cuda is not available" in said) == (2, 1, True)
+    assert not Path("out").exists()
+
+
 def test_a_training_goes_on_from_another(run):
     assert run(*TRAIN)[0] == 0
     code, _, said = run("train", "gradnet", "more.npz", "--start", "out", "--out", "tuned", "--epochs", 1)

@@ -182,7 +182,8 @@ def _tell(
         said |= {"parameters": facts["parameters"], "seconds": round(facts["seconds"], 1)}
         print_json({"method": training.name, "source": asked.source, **said, "history": learned.history})
         return
-    more = "".join(f", {name} {value}" for name, value in learned.facts.items())
+    # Advice was given as a remark when training began.
+    more = "".join(f", {name} {value}" for name, value in learned.facts.items() if name != "advice")
     done = f"{items} items, {size} features each{more}, {facts['seconds']:.1f} s"
     if is_index(asked.source):
         print(f"{asked.source}: {done}; foldwalk search --method {training.name} uses them")

@@ -78,7 +78,8 @@ class GradNetTraining(VectorTraining[GradNetParams]):
             net.save(folder / MODEL)
         if checkpoint is not None:
             checkpoint.unlink(missing_ok=True)
-        return LearnedVectors(net.features, log.rows, {"k": net.k}, as_method(net))
+        facts = {"k": net.k} | ({"advice": net.advice} if net.advice else {})
+        return LearnedVectors(net.features, log.rows, facts, as_method(net))
 
 
 def _rows_before(folder: Path | None, checkpoint: Path | None) -> list[Row]:

@@ -17,6 +17,10 @@ from foldwalk.graph import anchor_graph, local_anchor_embedding
 from foldwalk.rerank.learned.gradnet.parameters import GradNetParams
 from foldwalk.rerank.learned.shared.space import Lift
 
+# Centres of few items remember these: every other codebook has as many items a centre at least, so that a
+# vector that comes later finds codes like its neighbours'.
+ITEMS_A_CENTRE = 10
+
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
@@ -47,9 +51,11 @@ class Inputs:
         if params.anchors or params.codes_only:
             # What one k-means finds depends on where it began.
             seeds = generator(seed, "gradnet anchors").integers(2**32, size=params.codebooks)
-            count, same = max(params.anchors, 1), Vectors(values)
+            most, same = max(params.anchors, 1), Vectors(values)
+            counts = [most, max(1, min(most, len(vectors) // ITEMS_A_CENTRE))]
             centres = [
-                anchor_graph(same, count, params.nearest_anchors, int(one)).anchors.values for one in seeds
+                anchor_graph(same, counts[book % 2], params.nearest_anchors, int(one)).anchors.values
+                for book, one in enumerate(seeds)
             ]
         return cls(params.metric, rotation, mean, lift, centres, params.nearest_anchors, params.codes_only)
 

@@ -46,7 +46,7 @@ class Learning:
 
     def run(self, around: Neighbors, start: Trained | None) -> tuple[Trained, Float32Array]:
         """Train, and return what is kept and the features of the items, both in the gallery's order."""
-        trainer_class, p = _trainer(), self.params
+        trainer_class, p = _trainer(self.params.device), self.params
         inputs = Inputs.learn(self.vectors, p, self.seed) if start is None else start.inputs
         h0, nobody = inputs.place(self.vectors), has_no_direction(self.vectors, p.metric)
         around = reordered(around, self.order)
@@ -70,7 +70,8 @@ class Learning:
         kept = Trained(p, inputs, rounds)
         width = sum(features.shape[1] for features in learned) + trainer.dimensions
         if 0 < p.dimensions < width:
-            kept.projection = Projection.learn(self._blocks(learned, trainer, nobody), p.dimensions)
+            blocks = self._blocks(learned, trainer, nobody)
+            kept.projection = Projection.learn(map(kept.weighed, blocks), p.dimensions)
             width = kept.projection.axes.shape[1]
         features = np.empty((len(self.vectors), width), np.float32)
         places = blocks_of(self.order)
@@ -145,7 +146,7 @@ def check_start(start: GradNetParams, params: GradNetParams) -> None:
             )
 
 
-def _trainer() -> type[GraphTrainer]:
+def _trainer(device: str) -> type[GraphTrainer]:
     """The part that needs torch, imported when it is first needed."""
     try:
         module = importlib.import_module("foldwalk.rerank.learned.gradnet.train")
@@ -153,5 +154,6 @@ def _trainer() -> type[GraphTrainer]:
         if (error.name or "").split(".")[0] != "torch":
             raise
         raise MissingExtra("torch", "learn", "GRAD-Net") from None
+    module.check_device(device)
     trainer: type[GraphTrainer] = module.GraphTrainer
     return trainer

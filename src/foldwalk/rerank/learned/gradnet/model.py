@@ -24,6 +24,7 @@ gives every item a feature vector; ranking is then plain search among the featur
 from __future__ import annotations
 
 import os
+import warnings
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -38,7 +39,7 @@ from foldwalk.core.types import Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.neighbors import Searcher, knn_graph, prepare
 from foldwalk.rerank.learned.gradnet.checkpoint import Checkpoint
-from foldwalk.rerank.learned.gradnet.choice import largest_k
+from foldwalk.rerank.learned.gradnet.choice import advice, largest_k
 from foldwalk.rerank.learned.gradnet.learning import Learning, check_start
 from foldwalk.rerank.learned.gradnet.parameters import GradNetParams
 from foldwalk.rerank.learned.gradnet.query import expand, expand_again
@@ -55,9 +56,12 @@ if TYPE_CHECKING:
 class GradNet(Parameterized):
     """Learned features of a collection, without labels.
 
+    `features` (n, D) are those of the fitted items, `transform` gives those of others; `advice` says in a
+    sentence where the graph promises little.
+
     >>> net = GradNet(k=10, epochs=5)          # doctest: +SKIP
     >>> net.fit(gallery).features.shape        # doctest: +SKIP
-    (1000, 2788)
+    (1000, 256)
     """
 
     name = "gradnet"
@@ -65,6 +69,7 @@ class GradNet(Parameterized):
     k: int
     features: Float32Array
     trained: Trained | None
+    advice: str = ""
 
     def __init__(self, *, seed: int = 0, **parameters: Any) -> None:
         super().__init__(seed=seed, **parameters)
@@ -132,6 +137,9 @@ class GradNet(Parameterized):
     ) -> Self:
         """Train on vectors that `foldwalk.neighbors.prepare` has seen and whose neighbours are known."""
         weights = None if start is None else self._weights_of(start, vectors.dim)
+        self.advice = advice(neighbors)
+        if self.advice:
+            warnings.warn(f"gradnet: {self.advice}", UserWarning, stacklevel=2)
         order = canonical_order(vectors)
         ordered = Vectors(vectors.values[order])
         learning = Learning(ordered, self.params, self.seed, order, listener)

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from foldwalk.core.errors import BadParameter
+from foldwalk.core.errors import BadInput
 from foldwalk.core.progress import task
 from foldwalk.core.seeds import generator
 from foldwalk.core.types import AnyArray, Float32Array, IntArray
@@ -62,7 +62,6 @@ class GraphTrainer:
 
     def __init__(self, graph: GraphInput, params: GradNetParams, seed: int) -> None:
         self.graph, self.params = graph, params
-        _check_device(params.device)
         batch = batch_size(params, len(graph))
         self.sampler = SextetSampler(graph.affinity, batch, generator(seed, "gradnet sextets"))
         self.network = GradNetwork(graph, params, generator(seed, "gradnet network"))
@@ -198,10 +197,11 @@ class GraphTrainer:
             rng.bit_generator.state = state
 
 
-def _check_device(device: str) -> None:
+def check_device(device: str) -> None:
+    """Refuse a device that this machine, or this torch, does not have."""
     there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     if not there[device]:
-        raise BadParameter(f'device is "{device}", but torch finds none on this machine; take device="cpu".')
+        raise BadInput(f"gradnet: device={device} is not available to torch here; train with device=cpu.")
 
 
 def rate_of(rate: float, done: int, epochs: int) -> float:

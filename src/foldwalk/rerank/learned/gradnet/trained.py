@@ -32,6 +32,15 @@ class Trained:
     projection: Projection | None = None
 
     @property
+    def own_share(self) -> float:
+        """The share of H(0) in the cosine of one round.
+
+        An item counts as much as one of its neighbours: with one, half. Layers side by side (eq. 17) give it
+        one part of as many as there are layers and H(0), and never less.
+        """
+        return max(1 / (1 + len(self.params.sizes)), 1 / (1 + self.k)) if self.k else 1.0
+
+    @property
     def k(self) -> int:
         """Neighbours of the first round's graph."""
         return self.rounds[0].k
@@ -50,7 +59,20 @@ class Trained:
         return self.narrow(side_by_side(outputs))
 
     def narrow(self, features: Float32Array) -> Float32Array:
-        return features if self.projection is None else self.projection.place(features)
+        """Features of all rounds side by side as they are searched: H(0) with its share, and projected."""
+        weighed = self.weighed(features)
+        return weighed if self.projection is None else self.projection.place(weighed)
+
+    def weighed(self, features: Float32Array) -> Float32Array:
+        """The same with `own_share`, scaled to length one again."""
+        layers, own = len(self.params.sizes), self.own_share
+        if not self.params.concatenate or own <= 1 / (1 + layers):
+            return features
+        width = features.shape[1] // len(self.rounds)
+        inputs = width - sum(self.params.sizes)
+        scale = np.full(width, np.sqrt((1 - own) * (1 + layers) / layers), np.float32)
+        scale[:inputs] = np.sqrt(own * (1 + layers))
+        return Vectors(features * np.tile(scale, len(self.rounds))).unit().values
 
     def spread(self, places: IntArray, n: int) -> Trained:
         """The same among n items, item i being places[i] there; the others take no part."""

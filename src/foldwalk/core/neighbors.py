@@ -16,9 +16,9 @@ class Neighbors:
     """Row i lists the neighbours of item i, most similar first, ties by id, the item itself never among them.
 
     A row with fewer than k neighbours ends in ids of -1, whose similarity is 0. `metric` says what the
-    similarity means: "cosine", or "euclidean" for 1 / (1 + distance). `recall` is what a sampled exact check
-    found (1.0 for exact search), `how` names the way they were found. `least`, where it is known, is each
-    item's similarity to the item farthest from it.
+    similarity means: "cosine", or "euclidean" for 1 / (1 + distance) in the vectors' scale. `recall` is what
+    a sampled exact check found (1.0 for exact search), `how` names the way they were found. `least`,
+    where it is known, is each item's similarity to the item farthest from it.
     """
 
     ids: Int32Array

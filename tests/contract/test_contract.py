@@ -377,6 +377,8 @@ def test_parameters_out_of_range_are_named(name):
             wrong.append("no such choice")
         if parameter.type == "bool":
             wrong.append("perhaps")
+        if parameter.type == "str":
+            wrong.append("no such text")
         assert wrong, f"{parameter.name} has no range"
         for value in wrong:
             with pytest.raises(ValueError, match=rf"{name}: parameter {parameter.name} is"):

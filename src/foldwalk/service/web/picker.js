@@ -70,7 +70,7 @@ function parameterField(parameter) {
   }
   const field = parameter.choices.length
     ? el("select", common, ...parameter.choices.map((value) => el("option", { value, selected: value === parameter.default }, String(value))))
-    : el("input", { type: "number", value: parameter.default, min: parameter.low ?? "", max: parameter.high ?? "",
+    : el("input", { type: parameter.type === "str" ? "text" : "number", value: parameter.default, min: parameter.low ?? "", max: parameter.high ?? "",
         step: parameter.type === "int" ? "1" : "any", placeholder: parameter.default, title: parameter.range, ...common });
   return el("label", { className: "field" }, el("span", {}, parameter.name), field, text);
 }

@@ -32,6 +32,16 @@ def test_a_vector_is_ranked_as_the_method_ranks_it(index, vectors, method):
     assert set(found.seconds) == {"describe", "fit", "search"}
 
 
+def test_a_tensor_and_a_masked_vector_are_read_as_everywhere(index):
+    torch = pytest.importorskip("torch")
+    short = torch.tensor(QUERY[0], requires_grad=True).bfloat16()
+    found = index.search(short, top=5, method="plain")
+    assert keys_of(found) == keys_of(index.search(short.detach().float().numpy(), top=5, method="plain"))
+    hidden = np.ma.masked_array(QUERY[0], mask=np.arange(16) == 3)
+    with pytest.raises(BadInput, match="the query, row 0, column 3 is masked"):
+        index.search(hidden, top=5, method="plain")
+
+
 # Those that train a network take too long here; they rank rows by the same steps.
 QUICK = [name for name in rerank.names() if rerank.describe(name).family != "learned"]
 

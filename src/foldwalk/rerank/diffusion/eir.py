@@ -48,7 +48,7 @@ from foldwalk.walk.select import kth_of_rows
 
 BLOCK = 1024
 EXACT_UP_TO = 5_000
-MOST_SCORES = 2**26  # at a time, of pairs that were handed in
+MOST_SCORES = 2**24  # at a time, of pairs that were handed in
 ROUNDING = np.float32(1e-6)
 
 

@@ -1,4 +1,4 @@
-"""The ablations of the CAS paper on real features (tables 5, 6, 8, 9, figures 3, 4 and 6) as a Markdown page.
+"""The ablations of the CAS paper on real features (tables 5, 6, 8, 9, figures 3, 4, 6): docs/cas-results.md.
 
     python -m benchmarks.cas.ablation [--datasets orl,coil20,mpeg7,grocery,cub_last100] [--root DATA]
 
@@ -12,12 +12,12 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from pathlib import Path
 from typing import Any
 
 from foldwalk import datasets, rerank
-from harness import RESULTS, alone, save
+from harness import RESULTS, ROOT, alone, save
 
+PAGE = ROOT / "docs" / "cas-results.md"
 DISTANCES = ("similarity", "euclidean", "cosine", "jaccard", "jensen_shannon")
 SIZES = (5, 10, 20, 40, 60, 80, 100)
 FIGURE_4 = "The same sizes for RDP, k (figure 4)"
@@ -112,6 +112,13 @@ def page(results: dict[str, dict[str, Any]]) -> str:
     return "\n".join(parts)
 
 
+def write_page(results: dict[str, dict[str, Any]]) -> None:
+    """The tables of docs/cas-results.md; what stands above the first of them is written by hand."""
+    words = PAGE.read_text(encoding="utf-8").partition("\n## ")[0]
+    PAGE.write_text(f"{words}\n{page(results)}", encoding="utf-8")
+    print(f"written: {PAGE}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--datasets", default="orl,coil20,mpeg7,grocery")
@@ -127,9 +134,7 @@ def main() -> None:
         figures = alone(measure, name, options.root, options.only.split(","))
         results[name] = {title: f for title, f in results.get(name, {}).items() if title in TABLES} | figures
     save("cas_ablation", {"results": results})
-    target = Path(RESULTS / "cas_ablation.md")
-    target.write_text(page(results), encoding="utf-8")
-    print(f"written: {target}")
+    write_page(results)
 
 
 if __name__ == "__main__":

@@ -130,9 +130,13 @@ def test_where_nothing_can_be_written_it_searches_all_the_same(index, trainings,
     assert trainings == [70]
     with pytest.raises(CannotWrite, match="no right to keep"):
         index.attach(index.fitted("gradnet", SMALL))
+    with pytest.raises(CannotWrite, match="no right to keep"):
+        index.check_can_attach()
 
 
 def test_what_is_attached_is_used(index, trainings):
+    index.check_can_attach()
+    assert not list((index.path / "derived").glob("model*"))
     method = rerank.create("gradnet", **SMALL, seed=5).fit(index.vectors())
     index.attach(method)
     assert np.array_equal(index.features(), method.model.features)

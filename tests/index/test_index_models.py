@@ -172,6 +172,15 @@ def test_whatever_else_trains_is_kept_for_its_version(index, monkeypatch):
     assert len(counted) == 1
 
 
+def test_seeds_are_kept_apart(index):
+    first, second = (index.fitted("gss", {"steps": 2, "seed": seed}) for seed in (1, 2))
+    assert (first.seed, second.seed) == (1, 2)
+    with Index.open(index.path) as again:
+        kept = again.fitted("gss", {"steps": 2, "seed": 2})
+        assert np.array_equal(kept.weights[0], second.weights[0])
+        assert not np.array_equal(kept.weights[0], first.weights[0])
+
+
 def test_places_among_others():
     among, numbers = np.array([2, 5, 9]), np.array([0, 2, 3, 9, 11])
     assert rows_of(numbers, among).tolist() == [-1, 0, -1, 2, -1]

@@ -98,7 +98,7 @@ class FittedMethods:
         return self._kind(method)
 
     def _kind(self, method: Reranker) -> str:
-        text = json.dumps(method.params.model_dump(), sort_keys=True)
+        text = json.dumps({**method.params.model_dump(), "seed": method.seed}, sort_keys=True)
         digest = blake2b(f"{__version__} {self.facts.uid} {text}".encode(), digest_size=8).hexdigest()
         return f"{KIND}/{method.name}-{digest}"
 

@@ -130,9 +130,13 @@ def test_where_nothing_can_be_written_it_searches_all_the_same(index, trainings,
     assert trainings == [70]
     with pytest.raises(CannotWrite, match="no right to keep"):
         index.attach(index.fitted("gradnet", SMALL))
+    with pytest.raises(CannotWrite, match="no right to keep"):
+        index.check_can_attach()
 
 
 def test_what_is_attached_is_used(index, trainings):
+    index.check_can_attach()
+    assert not list((index.path / "derived").glob("model*"))
     method = rerank.create("gradnet", **SMALL, seed=5).fit(index.vectors())
     index.attach(method)
     assert np.array_equal(index.features(), method.model.features)
@@ -166,6 +170,15 @@ def test_whatever_else_trains_is_kept_for_its_version(index, monkeypatch):
     with Index.open(index.path) as again:
         assert again.search("a3", method="gss", parameters={"steps": 2}).hits == first
     assert len(counted) == 1
+
+
+def test_seeds_are_kept_apart(index):
+    first, second = (index.fitted("gss", {"steps": 2, "seed": seed}) for seed in (1, 2))
+    assert (first.seed, second.seed) == (1, 2)
+    with Index.open(index.path) as again:
+        kept = again.fitted("gss", {"steps": 2, "seed": 2})
+        assert np.array_equal(kept.weights[0], second.weights[0])
+        assert not np.array_equal(kept.weights[0], first.weights[0])
 
 
 def test_places_among_others():

@@ -176,6 +176,7 @@ def test_a_training_that_was_stopped_goes_on_as_if_it_were_not(run, ctrl_c, step
     code, _, said = run(*TRAIN, "--seed", 7)
     assert code == 2
     assert "another training" in said
+    assert run("train", "gradnet", "nothing.npy", "--out", "out", "--force")[0] == 2  # and nothing is lost
     code, _, said = run(*TRAIN)
     assert code == 0
     assert f"epoch {steps + 1}, " in said
@@ -261,7 +262,7 @@ def test_an_index_keeps_what_was_trained_on_it(run, ctrl_c):
         assert np.array_equal(index.features(), direct.features)
     assert "gradnet: trained on 100 items; 0 came and 0 went since" in run("info", "x.fold")[1]
 
-    code, _, said = run("train", "gradnet", "x.fold")
+    code, _, said = run("train", "gradnet", "x.fold", "--start", "x.fold")
     assert code == 2
     assert "trained on all of its 100 items; --force trains anew" in said
     assert run("add", "x.fold", "more.npz")[0] == 0

@@ -53,7 +53,9 @@ def train_vectors(training: type[VectorTraining[Any]], asked: Asked) -> None:
     start = None if asked.start is None else open_net(asked.start)
     given, data = _read(asked.source, asked.root)
     watch = None if data is None else _watcher(data)
-    _tell(asked, training, *_run(training, asked, given, start, checkpoint, watch))
+    learned = _run(training, asked, given, start, checkpoint, watch)
+    checkpoint.unlink(missing_ok=True)
+    _tell(asked, training, *learned)
 
 
 def _train_index(training: type[VectorTraining[Any]], asked: Asked) -> None:
@@ -68,18 +70,15 @@ def _train_index(training: type[VectorTraining[Any]], asked: Asked) -> None:
         if asked.params.get("metric", index.metric) != index.metric:
             raise BadInput(f"{asked.source} is by {index.metric}; leave out the parameter metric.")
         asked = replace(asked, params={**asked.params, "metric": index.metric})
-        start = _learned_before(training.name, index, asked)
-        if asked.start is not None:
-            start = open_net(asked.start)
-        given = index.contents()
+        checkpoint = cache_folder() / f"{training.name}-{index.store.facts().uid}.safetensors"
         if asked.out is not None:
             checkpoint = _checkpoint_in(asked.out, asked.force)
-        else:
-            checkpoint = cache_folder() / f"{training.name}-{index.store.facts().uid}.safetensors"
-            if asked.force:
-                checkpoint.unlink(missing_ok=True)
-        learned = _run(training, asked, given, start, checkpoint, None)
+        index.check_can_attach()
+        before = _learned_before(training.name, index, asked)
+        start = before if asked.start is None else open_net(asked.start)
+        learned = _run(training, asked, index.contents(), start, checkpoint, None)
         index.attach(learned[0].method)
+    checkpoint.unlink(missing_ok=True)
     _tell(asked, training, *learned)
 
 
@@ -95,6 +94,8 @@ def _learned_before(name: str, index: Index, asked: Asked) -> GradNet | None:
             f"{asked.source} has a {name} model that was trained on all of its {found.items} items; "
             f"--force trains anew."
         )
+    if asked.start is not None:
+        return None
     remark(
         f"going on from the model of {found.items} items, since which {found.came} came and {found.went} "
         f"went; --force trains anew."
@@ -110,9 +111,7 @@ def _checkpoint_in(out: Path, force: bool) -> Path:
     checkpoint = out / CHECKPOINT
     if out.exists() and not out.is_dir():
         raise BadInput(f"--out {out} is a file; name a folder.")
-    if force:
-        checkpoint.unlink(missing_ok=True)
-    elif (out / MODEL).exists() and not checkpoint.exists():
+    if not force and (out / MODEL).exists() and not checkpoint.exists():
         raise BadInput(
             f"{out} holds a finished training: choose another folder, go on from it with --start {out}, or "
             f"train anew in its place with --force."
@@ -142,6 +141,8 @@ def _run(
     if getattr(own, "epochs", None) == 0:
         drawn = "drawn at random" if start is None else "in the model to start from"
         remark(f"epochs is 0: nothing is trained, the weights stay as they were {drawn}.")
+    if asked.force:
+        checkpoint.unlink(missing_ok=True)
     if checkpoint.exists():
         remark(f"going on from {checkpoint}; --force begins anew.")
     began = time.perf_counter()

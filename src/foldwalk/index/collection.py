@@ -232,7 +232,15 @@ class Index:
         Searches by its name use it from now on. Items that come later get their features from it.
         """
         if KeptModels(self.store).save(trained, self._view.numbers) is None:
-            raise CannotWrite(f"{self.store.place} has no room or no right to keep what was trained.")
+            raise self._cannot_keep()
+
+    def check_can_attach(self) -> None:
+        """Refuse where `attach` would have no right to write, before the training."""
+        if not KeptModels(self.store).can_keep():
+            raise self._cannot_keep()
+
+    def _cannot_keep(self) -> CannotWrite:
+        return CannotWrite(f"{self.store.place} has no room or no right to keep what is trained on it.")
 
     def models(self) -> tuple[ModelState, ...]:
         """The methods that were trained on the collection, and how many items came and went since."""

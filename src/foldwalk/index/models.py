@@ -88,6 +88,13 @@ class KeptModels:
                 self.store.drop_rows(*older)
         return version
 
+    def can_keep(self) -> bool:
+        """Whether there is the right to write, to be asked before a long training."""
+        probe = f"{KIND}-probe"
+        kept = self.store.put_rows(probe, 0, {})
+        self.store.drop_rows(probe, 0)
+        return kept
+
     def states(self, numbers: IntArray) -> tuple[ModelState, ...]:
         """What is kept, and how the collection has changed since."""
         found = (self.state(name, numbers) for name in self.names())

@@ -93,8 +93,8 @@ class VectorTraining(Training[Own]):
         """Train, and write what was learned to `folder`, if there is one.
 
         `start` is a model of the same kind to go on from. A training that breaks off leaves `checkpoint`, a
-        file, and goes on from it the next time; when it is done, the file goes. `watch` measures features
-        while they are learned: it is written down, nothing is chosen by it. `tell` is called with the figures
-        every now and then.
+        file, and goes on from it the next time; whoever keeps what was learned removes it. `watch` measures
+        features while they are learned: it is written down, nothing is chosen by it. `tell` is called with
+        the figures every now and then.
         """
         raise NotImplementedError

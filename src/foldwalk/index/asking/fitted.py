@@ -99,7 +99,7 @@ class FittedMethods:
 
     def _kind(self, method: Reranker, scale: float) -> str:
         """What was fitted in another scale of the vectors has another name."""
-        text = json.dumps(method.params.model_dump(), sort_keys=True) + ("" if scale == 1 else f" {scale!r}")
+        text = json.dumps({**method.params.model_dump(), "seed": method.seed, "scale": scale}, sort_keys=True)
         digest = blake2b(f"{__version__} {self.facts.uid} {text}".encode(), digest_size=8).hexdigest()
         return f"{KIND}/{method.name}-{digest}"
 

@@ -76,8 +76,6 @@ class GradNetTraining(VectorTraining[GradNetParams]):
         if folder is not None:
             write_vector_file(folder / "features.npy", VectorFile(net.features))
             net.save(folder / MODEL)
-        if checkpoint is not None:
-            checkpoint.unlink(missing_ok=True)
         facts = {"k": net.k} | ({"advice": net.advice} if net.advice else {})
         return LearnedVectors(net.features, log.rows, facts, as_method(net))
 

@@ -67,6 +67,8 @@ BATCHES: dict[str, dict[str, Any]] = {
 OWN = {"k": 15, "batch": 64, "learning_rate": 3e-4, "centre": False}
 OPEN: dict[str, dict[str, Any]] = {
     "the paper's settings": OWN,
+    "k = 14, the item itself counted": {**OWN, "k": 14},
+    "k = 10": {**OWN, "k": 10},
     "exact batches": {**OWN, "batches": "exact"},
     "one batch": {**OWN, "batch": 0},
     "Gaussian": {**OWN, "kernel": "gaussian"},
@@ -83,8 +85,6 @@ OPEN: dict[str, dict[str, Any]] = {
     "centred": {**OWN, "centre": True},
     "rate 1e-3": {**OWN, "learning_rate": 1e-3},
     "four codebooks": {**OWN, "codebooks": 4},
-    "k = 14": {**OWN, "k": 14},
-    "k = 10": {**OWN, "k": 10},
 }
 # mAP that counts as learned: a point below 83.0 and 59.4.
 LEARNED = {"orl:pixels": 82.0, "grocery": 58.4}
@@ -95,11 +95,12 @@ def rows(
 ) -> Rows:
     for label, changed in changes.items():
         parameters = {"epochs": epochs, **PAPER, **changed}
-        yield f"{label}, {seeds} seeds, {epochs} epochs", partial(measured, name, data, seeds, parameters)
+        wanted = np.inf if changes is OPEN else LEARNED.get(name, np.inf)
+        yield f"{label}, {seeds} seeds, {epochs} epochs", partial(measured, wanted, data, seeds, parameters)
 
 
-def measured(name: str, data: datasets.Dataset, seeds: int, parameters: dict[str, Any]) -> dict[str, Any]:
-    runs = [one_run(data, seed, LEARNED.get(name, np.inf), parameters) for seed in range(seeds)]
+def measured(wanted: float, data: datasets.Dataset, seeds: int, parameters: dict[str, Any]) -> dict[str, Any]:
+    runs = [one_run(data, seed, wanted, parameters) for seed in range(seeds)]
     keys = [key for key in runs[0] if key not in ("k", "learned_after")]
     means = {key: mean_and_deviation([run[key] for run in runs]) for key in keys}
     rest = {key: [run[key] for run in runs] for key in ("k", "learned_after")}

@@ -18,6 +18,7 @@ from foldwalk import datasets, rerank
 from harness import RESULTS, ROOT, alone, save
 
 PAGE = ROOT / "docs" / "cas-results.md"
+BELOW = "## Several graphs at once\n"  # where benchmarks.cas.graphs begins on that page
 DISTANCES = ("similarity", "euclidean", "cosine", "jaccard", "jensen_shannon")
 SIZES = (5, 10, 20, 40, 60, 80, 100)
 FIGURE_4 = "The same sizes for RDP, k (figure 4)"
@@ -113,9 +114,10 @@ def page(results: dict[str, dict[str, Any]]) -> str:
 
 
 def write_page(results: dict[str, dict[str, Any]]) -> None:
-    """The tables of docs/cas-results.md; what stands above the first of them is written by hand."""
-    words = PAGE.read_text(encoding="utf-8").partition("\n## ")[0]
-    PAGE.write_text(f"{words}\n{page(results)}", encoding="utf-8")
+    """The tables of docs/cas-results.md; what stands above them, and other measurements below, stays."""
+    words, _, below = PAGE.read_text(encoding="utf-8").partition("\n## ")
+    others = f"\n{BELOW}{below.partition(BELOW)[2]}" if BELOW in below else ""
+    PAGE.write_text(f"{words}\n{page(results)}{others}", encoding="utf-8")
     print(f"written: {PAGE}")
 
 

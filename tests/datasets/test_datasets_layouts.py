@@ -144,6 +144,8 @@ def test_stanford_online_products(tmp_path: Path, write, draw_picture) -> None:
     dataset = datasets.load("sop", tmp_path)
     assert names_below(dataset, folder) == names
     assert dataset.labels.tolist() == ["1", "1", "2"]
+    figures = evaluate(dataset, [1, 2], [2, 0], [0, 1])
+    assert [figures[f"R@{k}"] for k in (1, 10, 100, 1000)] == [0.5, 1, 1, 1]
     write(folder / "Ebay_test.txt", rows[0])
     with pytest.raises(MissingData, match="lists no picture"):
         datasets.load("sop", tmp_path)
@@ -180,7 +182,9 @@ def test_inshop(tmp_path: Path, write, draw_picture, above: str, list_folder: st
     assert names_below(dataset, folder / above) == [INSHOP[2][0], INSHOP[3][0]]
     assert [path.parent.name for path in dataset.query_paths] == ["id_00000007", "id_00000080"]
     assert evaluate(dataset, [0, 1], [1, 0])["mAP"] == 1
-    assert evaluate(dataset, [1, 0], [1, 0])["mAP"] == pytest.approx(0.75)
+    half = evaluate(dataset, [1, 0], [1, 0])
+    assert half["mAP"] == pytest.approx(0.75)
+    assert [half[f"R@{k}"] for k in (1, 10, 20, 30, 40, 50)] == [0.5, 1, 1, 1, 1, 1]
     assert dataset.query_picture(0).size == (6, 4)
 
 

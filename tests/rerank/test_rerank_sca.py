@@ -91,3 +91,17 @@ def test_where_there_are_many_a_few_tell_the_farthest(monkeypatch):
     assert np.isin(sampled.few.values[:, 0], sampled.vectors.values[:, 0]).all()
     ours, theirs = sampled.rank_self(top=10).ids, exact.rank_self(top=10).ids
     assert (ours == theirs).mean() > 0.95
+
+
+def test_by_default_most_items_of_a_class_are_reached():
+    """Sets of 4 and 2, the first program's, leave most of a class to plain similarity."""
+    x, _ = clustered(n=400, seed=2)
+    default, first = (rerank.create("sca", **sizes) for sizes in ({}, {"k1": 4, "k2": 2}))
+    assert (default.params.k1, default.params.k2) == (12, 5)
+
+    def reached(method):
+        return (method.fit(x).reached_from_rows(np.arange(len(x)), len(x)).ids >= 0).sum() / len(x)
+
+    a_class = len(x) / 6
+    assert reached(default) > 0.95 * a_class
+    assert reached(first) < 0.6 * a_class

@@ -10,6 +10,7 @@ from fastapi.testclient import TestClient
 from service_samples import KINDS, drawn, png
 
 from foldwalk.index import Index, Key, Like
+from foldwalk.rerank import describe
 
 QUERY = "ring/05.png"
 
@@ -35,6 +36,15 @@ def test_parameters_reach_the_method(client: TestClient, pictures_index: Path) -
     scores = [hit["score"] for hit in answer["hits"]]
     assert scores == pytest.approx([hit.score for hit in expected.hits], abs=1e-6)
     assert scores != pytest.approx([hit.score for hit in default.hits], abs=1e-4)
+
+
+def test_a_preset_stands_for_its_parameters(client: TestClient) -> None:
+    by_name, by_values = (
+        client.post("/api/search", json={"key": QUERY, "top": 9, "method": "cas", "parameters": chosen})
+        for chosen in ({"preset": "reid"}, describe("cas").presets["reid"].values)
+    )
+    assert by_name.status_code == by_values.status_code == 200
+    assert by_name.json()["hits"] == by_values.json()["hits"]
 
 
 def test_search_with_an_upload_finds_the_picture_itself(client: TestClient) -> None:

@@ -59,9 +59,9 @@ ABLATIONS: dict[str, dict[str, Any]] = {
 BATCHES: dict[str, dict[str, Any]] = {
     "all": {},
     "64": {"batch": 64},
+    "64, exact": {"batch": 64, "batches": "exact"},
     "256": {"batch": 256},
     "1024": {"batch": 1024},
-    "64, exact": {"batch": 64, "batches": "exact"},
 }
 # The paper's settings, and what its text leaves open.
 OWN = {"k": 15, "batch": 64, "learning_rate": 3e-4, "centre": False}

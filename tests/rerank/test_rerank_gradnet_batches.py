@@ -8,6 +8,7 @@ import pytest
 from foldwalk.core import Vectors
 from foldwalk.learn import GradNet
 from foldwalk.neighbors import knn_graph
+from foldwalk.rerank.learned.gradnet import forward
 from foldwalk.rerank.learned.gradnet.graph import graph_input
 from foldwalk.rerank.learned.gradnet.parameters import GradNetParams
 from samples import clustered
@@ -15,7 +16,6 @@ from samples import clustered
 torch = pytest.importorskip("torch")
 from torch.nn import functional  # noqa: E402
 
-from foldwalk.rerank.learned.gradnet import network as network_module  # noqa: E402
 from foldwalk.rerank.learned.gradnet import train as train_module  # noqa: E402
 from foldwalk.rerank.learned.gradnet.batches import SextetSampler  # noqa: E402
 from foldwalk.rerank.learned.gradnet.plan import needed, whole_graph, within  # noqa: E402
@@ -116,7 +116,7 @@ def test_features_in_blocks_are_those_at_once(changed, monkeypatch):
         plan = whole_graph(trainer.graph, 3, trainer.params.second_order)
         expected = functional.normalize(trainer.network(plan)).numpy()
     assert np.allclose(trainer.features(), expected, atol=1e-6)
-    monkeypatch.setattr(network_module, "NUMBERS_AT_ONCE", 11 * len(GALLERY))  # eleven columns at a time
+    monkeypatch.setattr(forward, "NUMBERS_AT_ONCE", 11 * len(GALLERY))  # eleven columns at a time
     blocks = list(trainer.feature_blocks(rows_at_a_time=7))
     assert {len(block) for block in blocks} <= {7, len(GALLERY) % 7}
     assert np.allclose(np.concatenate(blocks), expected, atol=1e-6)

@@ -12,19 +12,22 @@ the query to those of its k nearest items that would count it among their own k 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from foldwalk.core.neighbors import Neighbors
-from foldwalk.core.types import AnyArray, Float32Array, IntArray
+from foldwalk.core.types import AnyArray, Float32Array, Float64Array, IntArray
 from foldwalk.graph import as_rows
 from foldwalk.rerank.learned.gradnet.graph import GraphInput, Places
 from foldwalk.rerank.learned.gradnet.parameters import GradNetParams
 
 LEAK = 0.01
-# Below this length features are not stretched, as in training.
+# Below this length features are not stretched: an item without any has gradients, but finite ones.
 SHORTEST = 1e-6
+# Numbers of H that S multiplies at once.
+NUMBERS_AT_ONCE = 2**24
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,17 +67,22 @@ class Round:
     @classmethod
     def of(cls, weights: Weights, graph: GraphInput, neighbors: Neighbors) -> Round:
         """Pass all items forward, without dropout, and keep their messages."""
-        messages, h, transitions = [], graph.features, graph.transitions
+        n, h, transitions, end = len(graph), graph.features, graph.transitions, 0
+        messages = np.empty((n, sum(first.shape[1] for first in weights.first)), np.float32)
         for layer, first in enumerate(weights.first):
-            one_step = transitions @ h
             message = h @ first
             # The item's own row of eq. 16 is L H W1 + S M.
             own = graph.self_loop[:, None] * message
             if weights.second:
-                message = message + (one_step * h) @ weights.second[layer]
-            messages.append(message)
-            h = activated(own + transitions @ message)
-        return cls(weights, Places.of(graph.affinity, neighbors), np.hstack(messages))
+                for some in few_columns(*h.shape):
+                    part = h[:, some]
+                    message += ((transitions @ part) * part) @ weights.second[layer][some]
+            for some in few_columns(*message.shape):
+                own[:, some] += transitions @ message[:, some]
+            start, end = end, end + first.shape[1]
+            messages[:, start:end] = message
+            h = activated(own)
+        return cls(weights, Places.of(graph.affinity, neighbors), messages)
 
     def pass_forward(self, h0: Float32Array, found: Neighbors, params: GradNetParams) -> Float32Array:
         """Features (q, D), scaled to length one, of newcomers whose k nearest items are `found`."""
@@ -102,10 +110,22 @@ class Round:
         return cls(Weights.restore(state), Places.restore(state), state["messages"])
 
 
+def few_columns(rows: int, columns: int) -> Iterator[slice]:
+    """All columns, a few at a time: S times many rows need not be there as a whole."""
+    step = max(1, NUMBERS_AT_ONCE // max(rows, 1))
+    return (slice(start, start + step) for start in range(0, columns, step))
+
+
 def activated(total: Float32Array) -> Float32Array:
-    return _unit(np.where(total > 0, total, LEAK * total), SHORTEST)
+    """The output of a layer, in the place of what it is given."""
+    np.maximum(total, LEAK * total, out=total)
+    total /= np.maximum(_lengths(total), SHORTEST)
+    return total
 
 
-def _unit(features: Float32Array, shortest: float = 1e-12) -> Float32Array:
-    length = np.sqrt(np.einsum("ij,ij->i", features, features, dtype=np.float64))[:, None]
-    return np.asarray(features / np.maximum(length, shortest), np.float32)
+def _unit(features: Float32Array) -> Float32Array:
+    return np.asarray(features / np.maximum(_lengths(features), 1e-12), np.float32)
+
+
+def _lengths(features: Float32Array) -> Float64Array:
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", features, features, dtype=np.float64))[:, None])

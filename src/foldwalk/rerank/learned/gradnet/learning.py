@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from foldwalk.core.errors import BadInput, MissingExtra
 from foldwalk.core.neighbors import Neighbors
-from foldwalk.core.types import Float32Array, IntArray
+from foldwalk.core.types import BoolArray, Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.neighbors import knn_graph
 from foldwalk.rerank.learned.gradnet.checkpoint import Checkpoint
@@ -20,7 +20,7 @@ from foldwalk.rerank.learned.gradnet.forward import Round, Weights
 from foldwalk.rerank.learned.gradnet.graph import on_graph, reordered
 from foldwalk.rerank.learned.gradnet.inputs import Inputs, has_no_direction
 from foldwalk.rerank.learned.gradnet.parameters import GradNetParams
-from foldwalk.rerank.learned.gradnet.projection import Projection, blocks_of
+from foldwalk.rerank.learned.gradnet.projection import ROWS, Projection, blocks_of
 from foldwalk.rerank.learned.gradnet.trained import Trained, side_by_side
 
 if TYPE_CHECKING:
@@ -58,31 +58,45 @@ class Learning:
             trainer = trainer_class(graph, p, self.seed)
             if start is not None:
                 trainer.start_from(start.rounds[min(len(rounds), len(start.rounds) - 1)].weights.state())
-            features = self._trained(trainer, len(rounds), self._teller(learned))
-            features[nobody] = 0
-            learned.append(features)
-            rounds.append(Round.of(Weights.restore(trainer.weights()), graph, near))
+            self._train(trainer, len(rounds), self._teller(learned))
+            known = Round.of(Weights.restore(trainer.weights()), graph, near)
+            rounds.append(known.spread(self.order, len(self.vectors)))
             if len(rounds) == p.rounds or not around.k:
                 break
+            features = trainer.features()
+            features[nobody] = 0
+            learned.append(features)
             around = knn_graph(Vectors(features), around.k, seed=self.seed)
-        n = len(self.vectors)
-        kept = Trained(p, inputs, [one.spread(self.order, n) for one in rounds])
-        kept.spaces = [self._in_given_order(features) for features in learned[:-1]]
-        joined = self._in_given_order(side_by_side(learned))
-        if 0 < p.dimensions < joined.shape[1]:
-            kept.projection = Projection.learn(
-                map(kept.weighed, blocks_of(side_by_side(learned))), p.dimensions
-            )
-        return kept, kept.narrow(joined)
+        kept = Trained(p, inputs, rounds)
+        width = sum(features.shape[1] for features in learned) + trainer.dimensions
+        if 0 < p.dimensions < width:
+            weighed = map(kept.weighed, self._blocks(learned, trainer, nobody))
+            kept.projection = Projection.learn(weighed, p.dimensions)
+            width = kept.projection.axes.shape[1]
+        features = np.empty((len(self.vectors), width), np.float32)
+        places = blocks_of(self.order)
+        for rows, block in zip(places, self._blocks(learned, trainer, nobody), strict=True):
+            features[rows] = kept.narrow(block)
+        while learned:
+            kept.spaces.append(self._in_given_order(learned.pop(0)))
+        return kept, features
 
-    def _trained(self, trainer: GraphTrainer, number: int, tell: Callable[[Epoch], None]) -> Float32Array:
-        """Run one round, or what is left of it."""
+    def _blocks(
+        self, learned: list[Float32Array], last: GraphTrainer, nobody: BoolArray
+    ) -> Iterator[Float32Array]:
+        """The features of all rounds side by side, those of the last one never all at once."""
+        everybody = [last.feature_blocks(ROWS), *map(blocks_of, learned), blocks_of(nobody)]
+        for now, *before, without in zip(*everybody, strict=True):
+            now[without] = 0
+            yield side_by_side([*before, now])
+
+    def _train(self, trainer: GraphTrainer, number: int, tell: Callable[[Epoch], None]) -> None:
+        """Train for one round, or what is left of it."""
         kept = self.checkpoint
         if kept is None:
-            return trainer.run(tell)
+            return trainer.train(tell)
         if number < len(kept.done):
-            trainer.start_from(kept.done[number])
-            return trainer.features()
+            return trainer.start_from(kept.done[number])
         if kept.current is not None:
             trainer.restore(*kept.current)
 
@@ -91,12 +105,11 @@ class Learning:
             tell(epoch)
 
         try:
-            features = trainer.run(keep)
+            trainer.train(keep)
         except BaseException:
             kept.write()
             raise
-        kept.finish(trainer.weights())
-        return features
+        return kept.finish(trainer.weights())
 
     def _teller(self, before: list[Float32Array]) -> Callable[[Epoch], None]:
         """Tells the listener of an epoch, counted over the rounds, with the features of all rounds so far."""

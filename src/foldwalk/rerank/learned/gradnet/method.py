@@ -15,11 +15,12 @@ features (QFE, eq. 23). Training needs torch; ranking with a method that was fit
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import AnyArray, Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.neighbors import Searcher
@@ -40,6 +41,23 @@ class GradNetMethod(Reranker):
     summary = "features learned on the graph of mutual neighbours, without labels; then plain search"
     Parameters = GradNetParams
     needs_training = True
+    # Queries around which to train, while fitting.
+    _asked: npt.ArrayLike | None = None
+
+    def fit(
+        self,
+        gallery: npt.ArrayLike,
+        y: Any = None,
+        *,
+        neighbors: Neighbors | tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
+        queries: npt.ArrayLike | None = None,
+    ) -> Self:
+        """As every method; with `truncate`, only the nearest items of these `queries` train (section 3.7)."""
+        self._asked = queries
+        try:
+            return super().fit(gallery, y, neighbors=neighbors)
+        finally:
+            self._asked = None
 
     def _prepare(self) -> None:
         self.model = GradNet(seed=self.seed, **self.params.model_dump())
@@ -58,12 +76,17 @@ class GradNetMethod(Reranker):
         return self.params.fixed_k or 0
 
     def _truncated(self) -> IntArray | None:
-        """Section 3.7: the queries that joined the gallery and the nearest items of each, or None for all."""
-        joined = np.arange(self.candidates, len(self.vectors))
-        if not self.params.truncate or not len(joined):
+        """Section 3.7: the nearest items of each query and the queries that joined; None for everybody."""
+        if not self.params.truncate:
             return None
-        nearest = self.search_rows(joined, self.params.truncate).ids
-        return np.concatenate([np.unique(nearest[nearest >= 0]), joined])
+        joined = np.arange(self.candidates, len(self.vectors))
+        if len(joined):
+            nearest = self.search_rows(joined, self.params.truncate)
+        else:
+            nearest = self.search(
+                self.model.check_queries(self._asked, self.vectors.dim), self.params.truncate
+            )
+        return np.concatenate([np.unique(nearest.ids[nearest.ids >= 0]), joined])
 
     def _index(self) -> None:
         self.learned = Searcher(

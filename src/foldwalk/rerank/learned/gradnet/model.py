@@ -96,12 +96,7 @@ class GradNet(Parameterized):
         vectors = prepare(Vectors.check(gallery, "gallery", owned=p.metric == "euclidean"), p.metric)
         if not p.truncate:
             return self._fit(vectors, listener, start, checkpoint)
-        if queries is None:
-            raise BadInput(
-                "truncate trains on the nearest items of the queries, and there are none: "
-                "fit(gallery, queries=...) takes them, or leave truncate out."
-            )
-        asked = prepare(Vectors.check(queries, "queries", vectors.dim), p.metric)
+        asked = self.check_queries(queries, vectors.dim)
         nearest = Searcher(vectors, p.metric, p.search, self.seed).search(
             asked, min(p.truncate, len(vectors))
         )
@@ -109,6 +104,15 @@ class GradNet(Parameterized):
         inner = type(self)(seed=self.seed, **p.model_dump())
         inner._fit(Vectors(vectors.values[rows]), listener, start, checkpoint)
         return self.adopt_part(vectors, rows, inner)
+
+    def check_queries(self, queries: npt.ArrayLike | None, dim: int) -> Vectors:
+        """The queries around which to train, as the metric sees them."""
+        if queries is None:
+            raise BadInput(
+                "gradnet: truncate trains on the nearest items of the queries, and there are none: "
+                "fit(gallery, queries=...) takes them, or leave truncate out."
+            )
+        return prepare(Vectors.check(queries, "queries", dim), self.params.metric)
 
     def _fit(
         self,

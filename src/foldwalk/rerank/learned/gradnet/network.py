@@ -19,15 +19,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from foldwalk.rerank.learned.gradnet.diffusion import Hop, diffuse
+from foldwalk.rerank.learned.gradnet.forward import LEAK, SHORTEST, few_columns
 from foldwalk.rerank.learned.gradnet.graph import GraphInput
 from foldwalk.rerank.learned.gradnet.parameters import GradNetParams
 from foldwalk.rerank.learned.gradnet.plan import Plan
-
-LEAK = 0.01
-# Below this length features are not stretched: an item without any has gradients, but finite ones.
-SHORTEST = 1e-6
-# Numbers of H(l) whose messages are in memory at once where features of all items are computed.
-NUMBERS_AT_ONCE = 2**24
 
 
 class GradNetwork(nn.Module):
@@ -61,15 +56,12 @@ class GradNetwork(nn.Module):
         return outputs[1:]
 
     def _everywhere(self, below: Tensor, hop: Hop, layer: int) -> Tensor:
-        n, width = below.shape
-        total = below.new_zeros(n, self.first[layer].shape[1])
-        step = max(1, NUMBERS_AT_ONCE // max(n, 1))
-        for start in range(0, width, step):
-            columns = slice(start, start + step)
-            first, second = diffuse(below[:, columns].contiguous(), hop, self.second_order)
-            total.addmm_(first, self.first[layer][columns])
+        total = below.new_zeros(len(below), self.first[layer].shape[1])
+        for some in few_columns(*below.shape):
+            first, second = diffuse(below[:, some].contiguous(), hop, self.second_order)
+            total.addmm_(first, self.first[layer][some])
             if self.second_order:
-                total.addmm_(second, self.second[layer][columns])
+                total.addmm_(second, self.second[layer][some])
         functional.leaky_relu_(total, LEAK)
         return total.div_(total.norm(dim=1, keepdim=True).clamp_min_(SHORTEST))
 

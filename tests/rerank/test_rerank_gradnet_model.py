@@ -16,7 +16,7 @@ from foldwalk.rerank.learned.gradnet.query import expand, expand_again
 from samples import clustered
 
 GALLERY, LABELS = clustered()
-QUICK = {"epochs": 3, "layer_sizes": "512,128,64", "anchors": 20}
+QUICK = {"epochs": 3, "layer_sizes": "512,128,64", "anchors": 20, "dimensions": 0, "rounds": 2}
 
 
 def needs_torch():
@@ -75,18 +75,18 @@ def test_listener_hears_terms_and_features():
 def test_patience_stops_when_the_loss_no_longer_falls():
     needs_torch()
     heard = []
-    stubborn = {**QUICK, "epochs": 50, "learning_rate": 1e-12, "patience": 2, "dropout": 0.0}
-    GradNet(rounds=1, **stubborn).fit(GALLERY, listener=heard.append)
+    stubborn = {**QUICK, "rounds": 1, "epochs": 50, "learning_rate": 1e-12, "patience": 2, "dropout": 0.0}
+    GradNet(**stubborn).fit(GALLERY, listener=heard.append)
     assert 3 <= len(heard) < 50
 
 
 def test_a_second_round_learns_on_the_graph_of_the_first():
     needs_torch()
-    one, two = (GradNet(rounds=rounds, k=5, **QUICK).fit(GALLERY) for rounds in (1, 2))
+    one, two = (GradNet(k=6, **{**QUICK, "rounds": rounds}).fit(GALLERY) for rounds in (1, 2))
     first, second = np.split(two.features, 2, axis=1)
     assert np.allclose(first * np.sqrt(2), one.features, atol=1e-6)
-    learned = knn_graph(Vectors(one.features), 5)
-    by_hand = GradNet(rounds=1, k=5, **QUICK).fit_graph(one.vectors, learned)
+    learned = knn_graph(Vectors(one.features), 6)
+    by_hand = GradNet(k=6, **{**QUICK, "rounds": 1}).fit_graph(one.vectors, learned)
     assert np.allclose(second * np.sqrt(2), by_hand.features, atol=1e-5)
     assert not np.allclose(first, second, atol=1e-2)
 

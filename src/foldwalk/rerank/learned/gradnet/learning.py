@@ -70,8 +70,8 @@ class Learning:
         kept = Trained(p, inputs, rounds)
         width = sum(features.shape[1] for features in learned) + trainer.dimensions
         if 0 < p.dimensions < width:
-            blocks = self._blocks(learned, trainer, nobody)
-            kept.projection = Projection.learn(map(kept.weighed, blocks), p.dimensions)
+            weighed = map(kept.weighed, self._blocks(learned, trainer, nobody))
+            kept.projection = Projection.learn(weighed, p.dimensions)
             width = kept.projection.axes.shape[1]
         features = np.empty((len(self.vectors), width), np.float32)
         places = blocks_of(self.order)

@@ -15,7 +15,7 @@ features (QFE, eq. 23). Training needs torch; ranking with a method that was fit
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +40,23 @@ class GradNetMethod(Reranker):
     summary = "features learned on the graph of mutual neighbours, without labels; then plain search"
     Parameters = GradNetParams
     needs_training = True
+    # Queries around which to train, while fitting.
+    _asked: npt.ArrayLike | None = None
+
+    def fit(
+        self,
+        gallery: npt.ArrayLike | None = None,
+        y: Any = None,
+        *,
+        queries: npt.ArrayLike | None = None,
+        **options: Any,
+    ) -> Self:
+        """As every method; with `truncate`, only the nearest items of these `queries` train (section 3.7)."""
+        self._asked = queries
+        try:
+            return super().fit(gallery, y, **options)
+        finally:
+            self._asked = None
 
     def _prepare(self) -> None:
         self.model = GradNet(seed=self.seed, **self.params.model_dump())
@@ -48,8 +65,8 @@ class GradNetMethod(Reranker):
             wanted = self.params.fixed_k or self.as_many_as_given(largest_k(self.params))
             self.model.fit_graph(self.vectors, self.neighbors(wanted))
         else:
-            p = self.params.model_dump() | {"truncate": 0}
-            part = GradNet(seed=self.seed, **p).fit(self.vectors.values[rows])
+            part = GradNet(seed=self.seed, **self.params.model_dump() | {"truncate": 0})
+            part.fit_prepared(Vectors(self.vectors.values[rows], self.vectors.scale))
             self.model.adopt_part(self.vectors, rows, part)
         self._index()
 
@@ -58,12 +75,16 @@ class GradNetMethod(Reranker):
         return self.params.fixed_k or 0
 
     def _truncated(self) -> IntArray | None:
-        """Section 3.7: the queries that joined the gallery and the nearest items of each, or None for all."""
-        joined = np.arange(self.candidates, len(self.vectors))
-        if not self.params.truncate or not len(joined):
+        """Section 3.7: the nearest items of each query and the queries that joined; None for everybody."""
+        if not self.params.truncate:
             return None
-        nearest = self.search_rows(joined, self.params.truncate).ids
-        return np.concatenate([np.unique(nearest[nearest >= 0]), joined])
+        joined = np.arange(self.candidates, len(self.vectors))
+        if len(joined):
+            nearest = self.search_rows(joined, self.params.truncate)
+        else:
+            asked = self.model.check_queries(self._asked, self.vectors)
+            nearest = self.search(asked, self.params.truncate)
+        return np.concatenate([np.unique(nearest.ids[nearest.ids >= 0]), joined])
 
     def _index(self) -> None:
         self.learned = Searcher(

@@ -95,28 +95,33 @@ class GradNet(Parameterized):
         p = self.params
         vectors = prepare(Vectors.check(gallery, "gallery"), p.metric)
         if not p.truncate:
-            return self._fit(vectors, listener, start, checkpoint)
-        if queries is None:
-            raise BadInput(
-                "truncate trains on the nearest items of the queries, and there are none: "
-                "fit(gallery, queries=...) takes them, or leave truncate out."
-            )
-        asked = prepare(Vectors.check(queries, "queries", vectors.dim), p.metric, vectors.scale)
+            return self.fit_prepared(vectors, listener, start, checkpoint)
+        asked = self.check_queries(queries, vectors)
         nearest = Searcher(vectors, p.metric, p.search, self.seed).search(
             asked, min(p.truncate, len(vectors))
         )
         rows = np.unique(nearest.ids[nearest.ids >= 0]).astype(np.int64)
         inner = type(self)(seed=self.seed, **p.model_dump())
-        inner._fit(Vectors(vectors.values[rows]), listener, start, checkpoint)
+        inner.fit_prepared(Vectors(vectors.values[rows], vectors.scale), listener, start, checkpoint)
         return self.adopt_part(vectors, rows, inner)
 
-    def _fit(
+    def check_queries(self, queries: npt.ArrayLike | None, vectors: Vectors) -> Vectors:
+        """The queries around which to train, as the metric sees them."""
+        if queries is None:
+            raise BadInput(
+                "gradnet: truncate trains on the nearest items of the queries, and there are none: "
+                "fit(gallery, queries=...) takes them, or leave truncate out."
+            )
+        return prepare(Vectors.check(queries, "queries", vectors.dim), self.params.metric, vectors.scale)
+
+    def fit_prepared(
         self,
         vectors: Vectors,
-        listener: Listener | None,
-        start: GradNet | None,
-        checkpoint: str | os.PathLike[str] | None,
+        listener: Listener | None = None,
+        start: GradNet | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> Self:
+        """`fit` on vectors that `foldwalk.neighbors.prepare` has seen, all of which train."""
         p = self.params
         wanted = min(largest_k(p), len(vectors) - 1)
         if wanted < 1:

@@ -51,9 +51,9 @@ class GradNetParams(Params):
     batches: Literal["clustered", "exact"] = Field(
         "clustered", description="a batch's own edges, or all that it reaches (a connected graph: nearly all)"
     )
-    epochs: int = Field(30, ge=0, le=100_000, description="passes over the items (paper: 300)")
+    epochs: int = Field(60, ge=0, le=100_000, description="passes over the items (paper: 300)")
     rounds: int = Field(
-        2, ge=1, le=10, description="trainings, each on the graph that the one before learned (paper: 1)"
+        1, ge=1, le=10, description="trainings, each on the graph that the one before learned"
     )
     learning_rate: float = Field(1e-3, gt=0, le=1, description="of Adam, halved twice (paper: 3e-4)")
     patience: int = Field(
@@ -64,7 +64,7 @@ class GradNetParams(Params):
     )
     expansions: int = Field(1, ge=1, le=2, description="how often an unseen query is expanded")
     dimensions: int = Field(
-        0, ge=0, le=100_000, description="of the features, by their principal axes; 0: all there are"
+        256, ge=0, le=100_000, description="of the features, by their principal axes; 0: all there are"
     )
     truncate: int = Field(
         0, ge=0, le=10_000_000, description="nearest of each joining query that enter the graph; 0: all items"

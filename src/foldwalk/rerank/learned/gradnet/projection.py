@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 
 from foldwalk.core.principal import principal
-from foldwalk.core.types import BoolArray, Float32Array, IntArray
+from foldwalk.core.types import BoolArray, Float32Array, Float64Array, IntArray
 from foldwalk.core.vectors import Vectors
 
 ROWS = 4096  # of a block
@@ -30,7 +30,7 @@ class Projection:
     def learn(cls, blocks: Iterable[Float32Array], dimensions: int) -> Projection:
         """From all features, in blocks of rows (any number of rows, D)."""
         gram = sum(block.T.astype(np.float64) @ block for block in blocks)
-        squares, axes = principal(np.asarray(gram))
+        squares, axes = _first(np.asarray(gram), dimensions)
         kept = max(1, int((squares[:dimensions] > squares[0] * 1e-10).sum()))
         axes = axes[:, :kept]
         # Eigenvectors come with either sign.
@@ -40,6 +40,16 @@ class Projection:
     def place(self, features: Float32Array) -> Float32Array:
         """The features in the kept dimensions, scaled to length one again."""
         return Vectors(np.ascontiguousarray(features @ self.axes)).unit().values
+
+
+def _first(gram: Float64Array, dimensions: int) -> tuple[Float64Array, Float64Array]:
+    """The first eigenvalues and eigenvectors, of large products by random projection, quicker."""
+    if len(gram) <= 1024 or dimensions > len(gram) // 4:
+        return principal(gram)
+    from sklearn.utils.extmath import randomized_svd  # takes its time: only when needed
+
+    axes, squares, _ = randomized_svd(gram, dimensions, random_state=0)
+    return np.asarray(squares), np.asarray(axes)
 
 
 def blocks_of(everything: Everything, rows: int = ROWS) -> Iterable[Everything]:

@@ -26,7 +26,7 @@ from foldwalk.rerank.learned.gradnet.plan import Plan, hop_everywhere, needed, w
 HALVED_AFTER = (10, 3)
 # The loss of an epoch counts as lower when it is lower by this share.
 LOWER = 1e-3
-# Above so many items `batch=0` means clustered batches of so many sextets: one batch needs 100 KB an item.
+# Above so many items `batch=0` means clustered batches of so many sextets: one would need 100 KB an item.
 LARGE, CLUSTERED_BATCH = 10_000, 2_048
 
 

@@ -35,10 +35,10 @@ class Trained:
     def own_share(self) -> float:
         """The share of H(0) in the cosine of one round.
 
-        An item counts as much as one of its neighbours: with one, half. Layers side by side (eq. 17) give it
-        one part of as many as there are layers and H(0), and never less.
+        An item counts twice as much as each of its k neighbours, so that one false neighbour cannot outweigh
+        it. Layers side by side (eq. 17) give H(0) one part of four, with three layers; it is never less.
         """
-        return max(1 / (1 + len(self.params.sizes)), 1 / (1 + self.k)) if self.k else 1.0
+        return max(1 / (1 + len(self.params.sizes)), 2 / (2 + self.k))
 
     @property
     def k(self) -> int:

@@ -36,13 +36,16 @@ def test_training_lowers_the_loss_and_improves_the_ranking():
 
     epochs = []
     settings = {"metric": "euclidean", "k": 8, "layer_sizes": "512,128,64", "anchors": 20, "rounds": 1}
-    net = GradNet(epochs=20, **settings).fit(moons, listener=epochs.append)
+    GradNet(epochs=20, **settings).fit(moons, listener=epochs.append)
     assert epochs[-1].local < epochs[0].local
     plain = purity(rerank.create("plain", metric="euclidean").fit(moons).rank_self(60))
-    # How the codes fall before training is a matter of luck: the mean of several seeds.
-    untrained = [GradNet(epochs=0, seed=seed, **settings).fit(moons) for seed in range(6)]
-    at_the_start = np.mean([purity(each.rank_self(60)) for each in untrained])
-    assert purity(net.rank_self(60)) > at_the_start + 0.005 > plain + 0.03
+
+    def mean_purity(epochs):
+        """Over seeds: how the codes fall is a matter of luck."""
+        nets = [GradNet(epochs=epochs, seed=seed, **settings).fit(moons) for seed in range(4)]
+        return np.mean([purity(net.rank_self(60)) for net in nets])
+
+    assert mean_purity(60) > mean_purity(0) + 0.015 > plain + 0.03
 
 
 @pytest.mark.parametrize("batch", [0, 32])

@@ -8,7 +8,8 @@ from scipy import sparse
 from sklearn.neighbors import kneighbors_graph
 
 from foldwalk import rerank
-from foldwalk.core import BadInput, NotFitted, TooFewNeighbors
+from foldwalk.core import BadInput, NotFitted, TooFewNeighbors, Vectors
+from foldwalk.neighbors import prepare
 from samples import clustered
 
 NAMES = rerank.names()
@@ -26,7 +27,13 @@ def distances_of(vectors):
 DISTANCES = distances_of(GALLERY)
 UNIT = GALLERY / np.linalg.norm(GALLERY, axis=1, keepdims=True).astype(np.float64)
 COSINES = np.clip(UNIT @ UNIT.T, -1, 1)
-TYPICAL = np.median(DISTANCES[~np.eye(N, dtype=bool)])
+
+
+def ranked_by_vectors(name, vectors, distances, top):
+    """The same method on the vectors, measured by the unit of the distances."""
+    unit = np.median(distances[~np.eye(len(distances), dtype=bool)]) / np.sqrt(2)
+    prepared = prepare(Vectors.check(vectors), "euclidean", scale=unit)
+    return rerank.create(name, metric="euclidean").adopt(prepared).rank_self(top)
 
 
 def agreement(one, other):
@@ -77,11 +84,15 @@ def test_it_ranks_or_says_that_it_needs_vectors(name):
 
 
 def test_distances_of_vectors_rank_as_the_vectors_do_in_every_unit(taking):
-    fitted = rerank.create(taking, metric="euclidean").fit(GALLERY / TYPICAL).rank_self(top=40)
+    fitted = ranked_by_vectors(taking, GALLERY, DISTANCES, 40)
     for unit in (1e-12, 1.0, 1e12):
         for metric in ("cosine", "euclidean"):  # a parameter about vectors, of which there are none
             known = rerank.create(taking, metric=metric).fit(distances=unit * DISTANCES)
             assert agreement(known.rank_self(top=40), fitted) > 0.97
+    # Vectors by themselves are measured by another number that says nearly the same.
+    usual = rerank.create(taking, metric="euclidean").fit(GALLERY).rank_self(top=10)
+    shared = [np.intersect1d(a, b).size for a, b in zip(usual.ids, fitted.ids[:, :10], strict=True)]
+    assert np.mean(shared) > 9.3
 
 
 def test_cosines_of_vectors_rank_as_the_vectors_do(taking):
@@ -147,8 +158,7 @@ def test_copies_of_items_rank_as_copied_vectors_do(taking):
     twice = np.repeat(GALLERY[:40], 2, axis=0)
     distances = distances_of(twice)
     ranking = rerank.create(taking).fit(distances=distances).rank_self(top=20)
-    scaled = twice / np.median(distances[~np.eye(80, dtype=bool)])
-    fitted = rerank.create(taking, metric="euclidean").fit(scaled).rank_self(top=20)
+    fitted = ranked_by_vectors(taking, twice, distances, 20)
     assert agreement(ranking, fitted) > 0.9  # copies may change places
     if taking == "plain":
         assert (ranking.ids[:, 0] == np.arange(80) ^ 1).all()

@@ -71,7 +71,9 @@ def test_the_diagonal_is_not_looked_at():
         for form in (matrix, sparse.csr_array(matrix)):
             ranking = rerank.create("plain").fit(distances=form).rank_self()
             assert ranking.ids.tolist() == [[1, 2], [0, 2], [1, 0]]
-            assert np.allclose(ranking.scores, [[2 / 3, 1 / 3], [2 / 3, 1 / 2], [1 / 2, 1 / 3]])
+            # Half, once and twice the median.
+            near, usual, far = (1 / (1 + np.sqrt(2) * share) for share in (1 / 2, 1, 2))
+            assert np.allclose(ranking.scores, [[near, far], [near, usual], [usual, far]])
 
 
 def test_an_entry_of_zero_is_a_distance_and_no_entry_is_none():
@@ -95,7 +97,7 @@ def test_what_a_pair_counts_as_against_a_loop():
     dense[4] = np.nan
     rows, columns = np.nonzero(~np.isnan(dense))
     known = KnownPairs.from_distances(sparse.csr_array((dense[rows, columns], (rows, columns)), shape=(n, n)))
-    typical_one = np.nanmedian(dense)
+    typical_one = np.nanmedian(dense) / np.sqrt(2)
     expected = np.empty((n, n))
     for i in range(n):
         for j in range(n):

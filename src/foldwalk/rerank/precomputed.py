@@ -4,8 +4,9 @@
 `kneighbors_graph(mode="distance")` makes it, where an entry is a distance, zero included, and no entry means
 that nobody knows. Row i holds the distances from i, so they need not be symmetric; what stands on the
 diagonal is not looked at. They are taken as Euclidean distances, whatever the method's `metric`, which is
-about vectors. The unit is no matter: the median m of all that are known counts as one, and the similarity of
-a pair is  1 / (1 + d / m).
+about vectors. The unit is no matter: with m the median of all that are known, the similarity of a pair is
+1 / (1 + d / (m / sqrt 2)). Two items are sqrt 2 times as far from each other as from their common middle, by
+which vectors are measured: so distances rank much as the vectors do that they come from.
 
 `fit(graph=...)` takes similarities from -1 to 1 in the same two forms and treats them as cosines: the squared
 distance of a pair is 2 - 2 s.
@@ -63,7 +64,7 @@ class KnownPairs:
         """Euclidean distances in any unit."""
         known = read_distances(distances)
         with np.errstate(under="ignore"):
-            known.data = 1 / (1 + known.data / typical(known.data))
+            known.data = 1 / (1 + known.data * np.sqrt(2) / typical(known.data))
         return cls(_as_single(known), "euclidean")
 
     @classmethod

@@ -29,7 +29,15 @@ def test_every_preset_is_within_the_ranges(name):
 def test_the_settings_of_the_cas_paper():
     def sizes(preset):
         p = rerank.create("cas", preset=preset).params
-        return p.cluster_k, p.trusted_k, p.graph_sizes[0], p.transition_k, p.expand_k, p.markov_k, p.geodesic_k
+        return (
+            p.cluster_k,
+            p.trusted_k,
+            p.graph_sizes[0],
+            p.transition_k,
+            p.expand_k,
+            p.markov_k,
+            p.geodesic_k,
+        )
 
     assert sizes("roxford") == sizes("rparis") == (60, 6, 5, 70, 7, 80, 100)
     assert sizes("mac") == (60, 6, 10, 70, 7, 80, 100)

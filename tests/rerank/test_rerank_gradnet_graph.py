@@ -24,6 +24,16 @@ def directions(vectors, **parameters):
     return Inputs.learn(vectors, GradNetParams(anchors=0, **parameters), seed=0).place(vectors)
 
 
+@pytest.mark.parametrize(("anchors", "nearest", "books"), [(100, 3, 0), (41, 3, 0), (40, 3, 4), (60, 2, 4)])
+def test_codes_take_as_many_items_a_centre_as_express_an_item(anchors, nearest, books):
+    """Of 120 items."""
+    params = GradNetParams(anchors=anchors, nearest_anchors=nearest)
+    inputs = Inputs.learn(GALLERY, params, seed=0)
+    assert len(inputs.centres) == books
+    assert (inputs.place(GALLERY).shape[1] > GALLERY.dim) == bool(books)
+    assert Inputs.learn(GALLERY, params.model_copy(update={"codes_only": True}), seed=0).centres
+
+
 def test_edges_are_mutual_and_weighted_by_the_kernel():
     neighbors = knn_graph(GALLERY, 6)
     graph = graph_input(GALLERY, neighbors, GradNetParams(k=6), seed=0)

@@ -48,7 +48,10 @@ class Inputs:
         # and drowns the rest in the first layer.
         mean = values.mean(axis=0, dtype=np.float64) if lift is None and params.centre else None
         centres = []
-        if params.anchors or params.codes_only:
+        # Each item is a mixture of `nearest_anchors` centres: where there are not as many items for each
+        # centre, a code says no more than who the item is, and nothing of one that comes later.
+        enough = len(vectors) >= params.anchors * params.nearest_anchors
+        if (params.anchors and enough) or params.codes_only:
             # What one k-means finds depends on where it began.
             seeds = generator(seed, "gradnet anchors").integers(2**32, size=params.codebooks)
             most, same = max(params.anchors, 1), Vectors(values)

@@ -1,4 +1,4 @@
-"""Where tests find real data."""
+"""Where tests find real data, and how they run a command within the process."""
 
 from __future__ import annotations
 
@@ -35,3 +35,19 @@ def reference_root() -> Path:
     if not folder.is_dir():
         pytest.skip(f"the reference outputs are not at {folder}")
     return folder
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """Run a command in an empty folder: exit code, stdout, stderr; no line is broken."""
+    from foldwalk.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        code = main._exit_code([str(argument) for argument in arguments])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return call

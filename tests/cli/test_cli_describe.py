@@ -11,7 +11,6 @@ import pytest
 from PIL import Image
 
 from foldwalk import Index, descriptors
-from foldwalk.cli import main
 from foldwalk.core.vector_files import VectorFile, read_vector_file, write_vector_file
 from foldwalk.learn import GradNet
 from samples import clustered
@@ -19,19 +18,6 @@ from samples import clustered
 GALLERY, LABELS = clustered(n=80, d=8)
 KEYS = [f"ü{row}" for row in range(len(GALLERY))]
 SMALL = {"epochs": 1, "rounds": 1, "layer_sizes": "512,128,64", "anchors": 5}
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
-    """Run a command in an empty folder: exit code, stdout, stderr."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        code = main._exit_code([str(argument) for argument in arguments])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return call
 
 
 @pytest.fixture

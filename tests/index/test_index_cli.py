@@ -8,25 +8,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from foldwalk.cli import main
 from foldwalk.cli.search import parse_where
 from foldwalk.core import BadInput
 from foldwalk.index import Index
 from samples import clustered
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
-    """Run a command in an empty folder: exit code, stdout, stderr."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        code = main._exit_code([str(argument) for argument in arguments])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return call
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ import pytest
 from typer.testing import CliRunner
 
 from foldwalk import Index
-from foldwalk.cli import main
 from foldwalk.cli.main import app
 from foldwalk.core.vector_files import VectorFile, read_vector_file, write_vector_file
 from foldwalk.learn import GradNet
@@ -101,20 +100,13 @@ def test_the_other_methods_need_a_file(tmp_path):
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
-    """Run a command as a user does, in an empty folder with v.npz: exit code, stdout, stderr."""
-    monkeypatch.chdir(tmp_path)
+def run(run, tmp_path, monkeypatch):
+    """The same with v.npz, and more.npz of which it is the first part, in the folder."""
     monkeypatch.setenv("FOLDWALK_CACHE", str(tmp_path / "cache"))
     keys = [f"é{row}" for row in range(len(GALLERY))]
     write_vector_file(Path("v.npz"), VectorFile(GALLERY[:100], keys[:100]))
     write_vector_file(Path("more.npz"), VectorFile(GALLERY, keys))
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        code = main._exit_code([str(argument) for argument in arguments])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return call
+    return run
 
 
 TWICE = (*SMALL, "--param", "rounds=2")

@@ -11,7 +11,10 @@ from foldwalk.core import BadInput
 @pytest.mark.parametrize(
     ("text", "value"),
     [("20", 20), (".99", 0.99), ("1e-3", 0.001), ("-2", -2), ("true", True), ("False", False), ("none", None),
-     ("cosine", "cosine"), ("[1]", "[1]"), ("__import__('os')", "__import__('os')")],
+     ("cosine", "cosine"), ("[1]", "[1]"), ("__import__('os')", "__import__('os')"),
+     ("-", "-"), ("-" * 30_000 + "1", "-" * 30_000 + "1"), ("-" * 3_000 + "1", "-" * 3_000 + "1"),
+     ("1e999", "1e999"), ("9" * 400, int("9" * 400))],
+    ids=lambda value: str(value)[:20],
 )  # fmt: skip
 def test_values(text: str, value: object) -> None:
     parsed = parse_value(text)

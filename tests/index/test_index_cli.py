@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ from PIL import Image
 
 from foldwalk.cli.search import parse_where
 from foldwalk.core import BadInput
-from foldwalk.index import Index
+from foldwalk.index import CannotWrite, Index
+from foldwalk.stores.folder.writing import FolderWriter
 from samples import clustered
 
 
@@ -79,6 +81,44 @@ def test_pictures_with_metadata(run, tmp_path):
     assert "1 replaced, 5 unchanged, 1 left out" in out
     with Index.open("photos.fold") as opened:
         assert opened.item("2.png").metadata == {"year": 2000}
+
+
+@pytest.mark.usefixtures("photos")
+def test_odd_values_of_a_table_are_text(run, tmp_path):
+    odd = "-" * 30_000 + "1"
+    (tmp_path / "known.csv").write_text(f"\ufeffkey,depth,note\n1.png,{odd},-\n2.png,1e999,−5\n3.png,,\n")
+    code, _, err = run("index", "photos", "--backbone", "pixels", "--metadata", "known.csv")
+    assert code == 0, err
+    with Index.open("photos.fold") as opened:
+        assert opened.item("1.png").metadata == {"depth": odd, "note": "-"}
+        assert opened.item("2.png").metadata == {"depth": "1e999", "note": "−5"}
+        assert opened.item("3.png").metadata == {}
+
+
+@pytest.mark.usefixtures("photos")
+@pytest.mark.parametrize("error", [MemoryError, OSError, KeyboardInterrupt])
+def test_an_index_that_came_to_nothing_is_not_left_behind(run, tmp_path, monkeypatch, error):
+    monkeypatch.setattr("foldwalk.descriptors.extract", Mock(side_effect=error))
+    code, _, _ = run("index", "photos", "--backbone", "pixels")
+    assert code != 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["photos"]
+
+
+@pytest.mark.usefixtures("photos")
+def test_what_was_committed_before_a_failure_is_kept(run, monkeypatch):
+    monkeypatch.setattr("foldwalk.index.pictures.COMMIT_EVERY", 2)
+    monkeypatch.setattr("foldwalk.index.pictures.BATCH", 2)
+    put_items = FolderWriter.put_items
+    failing = Mock(side_effect=[put_items, CannotWrite("the disk is full.")])
+
+    def second_fails(*arguments):
+        return failing()(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FolderWriter, "put_items", second_fails)
+        assert run("index", "photos", "--backbone", "pixels")[0] == 2
+    code, out, _ = run("index", "photos")
+    assert (code, "4 added, 2 unchanged" in out) == (0, True)
 
 
 @pytest.mark.usefixtures("collection")

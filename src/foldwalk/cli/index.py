@@ -25,7 +25,7 @@ def index(
     """Make an index of a folder of pictures or a file of vectors. Run again, it goes on where it stopped."""
     from foldwalk import stores
     from foldwalk.cli.sources import add_source, check_source, is_vectors, summary
-    from foldwalk.core import BadInput, FoldwalkError
+    from foldwalk.core import BadInput
     from foldwalk.index import Index
 
     check_source(source)
@@ -41,8 +41,8 @@ def index(
     with collection:
         try:
             report = add_source(collection, source, metadata)
-        except FoldwalkError:
-            if not resumed and collection.version == 0:  # nothing came of it: leave nothing behind
+        except BaseException:
+            if not resumed and not collection.store.count():  # nothing came of it: leave nothing behind
                 collection.store.erase()
             raise
         if as_json:

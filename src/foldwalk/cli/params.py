@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -25,9 +26,10 @@ def parse_value(text: str) -> Any:
         return _WORDS[text.lower()]
     try:
         value = ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, MemoryError, RecursionError):  # a long row of signs is too much for it
         return text
-    return value if isinstance(value, (int, float)) else text
+    is_number = isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
+    return value if is_number else text
 
 
 def parse_params(items: Iterable[str]) -> dict[str, Any]:

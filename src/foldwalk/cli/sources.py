@@ -105,7 +105,7 @@ def _read_csv(path: Path) -> dict[str, dict[str, Any]]:
     from foldwalk.cli.params import parse_value
     from foldwalk.core import BadInput
 
-    with open(path, newline="", encoding="utf-8") as file:
+    with open(path, newline="", encoding="utf-8-sig") as file:
         rows = list(csv.DictReader(file))
     if rows and "key" not in rows[0]:
         raise BadInput(f"--metadata {path} has no column called key.")

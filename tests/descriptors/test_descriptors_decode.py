@@ -208,6 +208,19 @@ def test_find_pictures(tmp_path: Path):
         find_pictures(inside / "notes.txt")
 
 
+def test_links_in_circles_and_pipes_hold_nobody_up(tmp_path: Path):
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    Image.new("RGB", (2, 2)).save(tmp_path / "a" / "b" / "1.png")
+    (tmp_path / "a" / "b" / "up").symlink_to(tmp_path)
+    (tmp_path / "self.png").symlink_to(tmp_path / "self.png")
+    (tmp_path / "one.png").symlink_to(tmp_path / "other.png")
+    (tmp_path / "other.png").symlink_to(tmp_path / "one.png")
+    (tmp_path / "folder.png").symlink_to(tmp_path / "a")
+    (tmp_path / "gone.png").symlink_to(tmp_path / "nothing.png")
+    os.mkfifo(tmp_path / "pipe.png")
+    assert find_pictures(tmp_path) == [tmp_path / "a" / "b" / "1.png"]
+
+
 def test_suffixes_are_lower_case_with_a_dot():
     assert {".jpg", ".jpeg", ".png", ".gif", ".webp", ".tif", ".bmp", ".pgm"} <= PICTURE_SUFFIXES
     assert all(suffix == suffix.lower() and suffix.startswith(".") for suffix in PICTURE_SUFFIXES)

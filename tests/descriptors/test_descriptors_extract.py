@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import io
 import os
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from foldwalk.core.digests import digest_of_file
 from foldwalk.core.errors import BadInput, BadParameter
 from foldwalk.core.progress import PlainLines, RichBars, reporting
 from foldwalk.descriptors import backbone, describe, extract, find_pictures
@@ -56,6 +58,21 @@ def counting():
 
 
 GOOD = [number for number in range(COUNT) if number != 5]
+
+
+def test_digests_are_those_of_the_files(folder: Path, tmp_path: Path) -> None:
+    (batch,) = extract(find_pictures(folder), backbone("pixels"), cache=tmp_path / "work")
+    whole = [hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest() for path in batch.paths]
+    assert batch.digests == whole == [digest_of_file(path) for path in batch.paths]
+    (again,) = extract(find_pictures(folder), backbone("pixels"), cache=tmp_path / "work")
+    assert again.digests == [None] * len(GOOD)  # none of them was read
+
+
+def test_only_regular_files_have_digests(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", tmp_path / "absent", tmp_path):
+        with pytest.raises(OSError):
+            digest_of_file(path)
 
 
 @pytest.mark.parametrize(("batch", "threads"), [(1, 1), (4, 2), (5, None), (23, 2), (100, 1)])

@@ -84,6 +84,17 @@ def load_picture(
             raise Unreadable(f"it cannot be decoded: {_sentence(error)}.") from None
 
 
+def read_picture_file(path: Path, limits: Limits = DEFAULT_LIMITS) -> bytes:
+    """The bytes of a file that may be a picture, for `load_picture`; what cannot be one is `Unreadable`."""
+    with _opened(path, limits) as file:
+        try:
+            content = file.read(limits.bytes + 1)
+        except OSError as error:
+            raise Unreadable(f"it cannot be read: {error.strerror}.") from None
+    _check_bytes(len(content), limits)
+    return content
+
+
 def find_pictures(folder: Path | str) -> list[Path]:
     """All pictures below a folder, sorted, without hidden files and links that lead out of the folder."""
     top = Path(folder)

@@ -13,12 +13,20 @@ from typing import Any
 
 import numpy as np
 
+from foldwalk.core.digests import digest_of
 from foldwalk.core.errors import BadParameter
 from foldwalk.core.progress import task
 from foldwalk.core.types import Float32Array
 from foldwalk.descriptors.backbones.base import Backbone
 from foldwalk.descriptors.backbones.options import check_threads
-from foldwalk.descriptors.decode import DEFAULT_LIMITS, Limits, Unreadable, load_picture, thumbnail
+from foldwalk.descriptors.decode import (
+    DEFAULT_LIMITS,
+    Limits,
+    Unreadable,
+    load_picture,
+    read_picture_file,
+    thumbnail,
+)
 from foldwalk.descriptors.resume import Finished
 
 
@@ -32,12 +40,16 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Batch:
-    """Described pictures in the order they were handed in; `thumbnails` are JPEGs."""
+    """Described pictures in the order they were handed in; `thumbnails` are JPEGs.
+
+    `digests` are those of the bytes that were described, None where a vector came from the cache.
+    """
 
     paths: list[Path]
     vectors: Float32Array
     thumbnails: list[bytes] | None
     skipped: list[Skipped]
+    digests: list[str | None]
 
 
 @dataclass(frozen=True)
@@ -63,6 +75,7 @@ class _Ready:
     prepared: Any = None
     vector: Float32Array | None = None
     thumbnail: bytes | None = None
+    digest: str | None = None
 
 
 class _Reader:
@@ -81,11 +94,12 @@ class _Reader:
             if known is not None and (known.thumbnail is not None or not self.thumbnails):
                 return _Ready(path, vector=known.vector, thumbnail=known.thumbnail)
         try:
-            picture = load_picture(path, self.limits, self.backbone.short_side)
+            content = read_picture_file(path, self.limits)
+            picture = load_picture(content, self.limits, self.backbone.short_side)
         except Unreadable as reason:
             return Skipped(path, str(reason))
         small = thumbnail(picture) if self.thumbnails else None
-        return _Ready(path, key, self.backbone.prepare(picture), None, small)
+        return _Ready(path, key, self.backbone.prepare(picture), None, small, digest_of(content))
 
 
 def extract(
@@ -153,4 +167,5 @@ def _finish(results: Sequence[_Ready | Skipped], read: _Reader) -> Batch:
         kept_small = None if small is None else [small[row] for row in keep]
         read.finished.add([ready[row].key or "" for row in keep], vectors[keep], kept_small)
     skipped = [result for result in results if isinstance(result, Skipped)]
-    return Batch([item.path for item in ready], vectors, small, skipped)
+    digests = [item.digest for item in ready]
+    return Batch([item.path for item in ready], vectors, small, skipped, digests)

@@ -17,7 +17,7 @@ from foldwalk.stores.base import AT_A_TIME, Buffer
 from foldwalk.stores.checks import check_kind
 from foldwalk.stores.errors import unknown_key
 from foldwalk.stores.nearest import matches
-from foldwalk.stores.types import Batch, Checked, Counts, Fetched, Group, Known
+from foldwalk.stores.types import Batch, Checked, Counts, Fetched, Group, Known, Source
 
 FORMAT = 3
 
@@ -26,6 +26,7 @@ FORMAT = 3
 class Kept:
     facts: Facts
     items: dict[int, tuple[Record, np.ndarray]] = field(default_factory=dict)
+    roots: dict[str, str] = field(default_factory=dict)
     rows: dict[Group, dict[str, bytes]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -46,7 +47,7 @@ class MemoryWriter(Writer):
     def known(self, keys: Iterable[str]) -> dict[str, Known]:
         numbers = self.kept.numbers()
         found = {key: self.kept.items[numbers[key]][0] for key in keys if key in numbers}
-        return {key: Known(record.size, record.mtime, record.metadata) for key, record in found.items()}
+        return {key: Known(r.size, r.mtime, r.metadata, r.source, r.digest) for key, r in found.items()}
 
     def put_items(self, rows: np.ndarray, records: Sequence[Record], identity: str | None) -> Counts:
         kept, numbers = self.kept, self.kept.numbers()
@@ -87,6 +88,19 @@ class MemoryWriter(Writer):
             record, row = self.kept.items[numbers[key]]
             self.kept.items[numbers[key]] = replace(record, metadata=text), row
         if metadata:
+            self._change(self.kept.facts.next_number)
+
+    def rename_items(self, moved: Mapping[str, Record]) -> None:
+        numbers = self.kept.numbers()
+        for key, new in moved.items():
+            record, row = self.kept.items[numbers[key]]
+            kept = {"metadata": record.metadata, "thumbnail": record.thumbnail}
+            self.kept.items[numbers[key]] = replace(new, **kept), row
+        self._change(self.kept.facts.next_number)
+
+    def put_root(self, prefix: str, folder: str) -> None:
+        if self.kept.roots.get(prefix) != folder:
+            self.kept.roots[prefix] = folder
             self._change(self.kept.facts.next_number)
 
     def _change(self, following: int, **changes: Any) -> None:
@@ -169,6 +183,14 @@ class MemoryStore(Store):
     def thumbnail(self, key: str) -> bytes | None:
         self.item(key)
         return self.kept.items[self.kept.numbers()[key]][0].thumbnail
+
+    def sources(self) -> Iterator[Source]:
+        for record, _ in list(self.kept.items.values()):
+            if record.source is not None:
+                yield Source(record.key, record.source, record.size, record.mtime, record.digest)
+
+    def roots(self) -> dict[str, str]:
+        return dict(self.kept.roots)
 
     @contextmanager
     def writing(self) -> Iterator[MemoryWriter]:

@@ -322,8 +322,8 @@ def test_items_have_metadata_source_and_thumbnail(make):
             ask("nobody")
     with store.writing() as writer:
         known = writer.known(["é ☃", "bare"])
-    assert known["é ☃"] == (17, 2**60, '{"tags": ["a", 1, null]}')
-    assert known["bare"] == (None, None, "{}")
+    assert known["é ☃"] == (17, 2**60, '{"tags": ["a", 1, null]}', "/photos/a.jpg", None)
+    assert known["bare"] == (None, None, "{}", None, None)
 
 
 # The index on top -------------------------------------------------------------------------------------------

@@ -96,7 +96,7 @@ def test_stopped_before_the_commit_nothing_has_happened(index, vectors, monkeypa
         if where == "append":
             patch.setattr(writing, "append", stop)
         elif where == "insert":
-            patch.setattr(writing, "_insert", stop)
+            patch.setattr(writing, "insert", stop)
         elif where == "state":
             patch.setattr(writing.State, "write", stop)
         else:
@@ -177,7 +177,7 @@ def test_a_catalogue_that_cannot_be_written_is_one_sentence(index, vectors, monk
     def full(*_: object) -> None:
         raise sqlite3.OperationalError("database or disk is full")
 
-    monkeypatch.setattr(writing, "_insert", full)
+    monkeypatch.setattr(writing, "insert", full)
     with pytest.raises(CannotWrite, match="disk is full"):
         index.add_vectors(vectors[:5] + 1, [f"b{i}" for i in range(5)])
     assert (len(index), index.version) == (120, 1)

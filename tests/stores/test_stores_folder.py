@@ -18,10 +18,9 @@ from foldwalk.core import BadInput, Vectors
 from foldwalk.index import Index
 from foldwalk.index.graph.knn import KnnGraph
 from foldwalk.neighbors import knn_graph
-from foldwalk.stores import Busy, Record
+from foldwalk.stores import Record
 from foldwalk.stores.arrays import get_arrays, put_arrays
-from foldwalk.stores.folder import FolderStore, formats
-from foldwalk.stores.folder.lock import writer_lock
+from foldwalk.stores.folder import FolderStore
 from samples import clustered
 
 # Format 1, letter by letter: collections of this form are on people's disks.
@@ -96,6 +95,7 @@ def test_format_1_opens_as_it_was_written(old, monkeypatch):
         facts = index.store.facts()
         assert (facts.format, facts.uid, facts.identity, facts.next_number) == (1, UID, "pixels 4x4", 70)
         index.add_vectors(vectors[:1] + 1, ["new"])
+        assert index.store.facts().format == 2
         assert index.verify().ok
 
 
@@ -111,45 +111,6 @@ def test_what_is_written_has_the_form_that_was_read(old):
         assert (file["ids"][:, :50] == wanted).all()
         assert file["ids"].dtype == np.int32
     assert all(info.compress_type == zipfile.ZIP_STORED for info in zipfile.ZipFile(path).infolist())
-
-
-# From one format to the next --------------------------------------------------------------------------------
-
-
-def add_colour(db: sqlite3.Connection) -> None:
-    db.execute("ALTER TABLE items ADD COLUMN colour TEXT DEFAULT 'red'")
-
-
-def fail(db: sqlite3.Connection) -> None:
-    db.execute("UPDATE state SET version = 1000")
-    raise KeyboardInterrupt
-
-
-def test_an_older_format_is_brought_up_to_date(old, monkeypatch):
-    monkeypatch.setattr(formats, "FORMAT", 3)
-    monkeypatch.setattr(formats, "STEPS", {1: add_colour, 2: fail})
-    with pytest.raises(KeyboardInterrupt):
-        stores.open(old)
-    with closing(sqlite3.connect(old / "catalog.db")) as db:  # all or nothing
-        assert db.execute("PRAGMA user_version").fetchone() == (1,)
-        assert "colour" not in [column[1] for column in db.execute("PRAGMA table_info(items)")]
-    formats.STEPS[2] = lambda db: db.execute("UPDATE items SET colour = 'blue' WHERE number = 3")
-    with closing(stores.open(old)) as store:
-        assert (store.facts().format, store.count(), store.version()) == (3, 69, 3)
-    with closing(sqlite3.connect(old / "catalog.db")) as db:
-        assert db.execute("PRAGMA user_version").fetchone() == (3,)
-        assert set(db.execute("SELECT colour FROM items")) == {("red",), ("blue",)}
-
-
-def test_a_format_is_not_changed_under_a_writer(old, monkeypatch):
-    monkeypatch.setattr(formats, "FORMAT", 2)
-    monkeypatch.setattr(formats, "STEPS", {1: add_colour})
-    with writer_lock(old), pytest.raises(Busy):
-        stores.open(old)
-
-
-def test_every_older_format_has_its_step():
-    assert sorted(formats.STEPS) == list(range(1, formats.FORMAT))
 
 
 # Rows -------------------------------------------------------------------------------------------------------

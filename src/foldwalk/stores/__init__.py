@@ -5,7 +5,7 @@ from foldwalk.stores.errors import Busy, CannotWrite, Damaged, Outdated
 from foldwalk.stores.registry import create_store as create
 from foldwalk.stores.registry import describe, exists, names
 from foldwalk.stores.registry import open_store as open
-from foldwalk.stores.types import Facts, Item, Record, Snapshot, StoreCard
+from foldwalk.stores.types import Facts, Item, Record, Snapshot, Source, StoreCard
 
 __all__ = [
     "Busy",
@@ -16,6 +16,7 @@ __all__ = [
     "Outdated",
     "Record",
     "Snapshot",
+    "Source",
     "Store",
     "StoreCard",
     "Writer",

@@ -22,7 +22,7 @@ from foldwalk.core.errors import BadInput
 from foldwalk.core.types import Float32Array
 from foldwalk.core.vectors import Vectors
 from foldwalk.neighbors import prepare
-from foldwalk.stores.checks import check_keys
+from foldwalk.stores.checks import check_keys, check_root
 from foldwalk.stores.errors import Outdated, unknown_key
 from foldwalk.stores.nearest import nearest
 from foldwalk.stores.types import (
@@ -37,6 +37,7 @@ from foldwalk.stores.types import (
     Known,
     Record,
     Snapshot,
+    Source,
 )
 
 AT_A_TIME = 16_384  # items of one scan
@@ -75,6 +76,24 @@ class Writer(ABC):
         named = check_keys(keys)
         return self.drop_items(named) if named else 0
 
+    def rename(self, moved: Mapping[str, Record]) -> None:
+        """New keys for items that are there, by the old ones, with what the records tell of their files.
+
+        All or none. An item keeps its number, vector, metadata and thumbnail; the version grows.
+        """
+        new = check_keys(record.key for record in moved.values())
+        for key in moved.keys() - self.known(moved):
+            raise unknown_key(key)
+        for key in self.known(key for key in new if key not in moved):
+            raise BadInput(f"there is an item {key!r} already; choose another key.")
+        if moved:
+            self.rename_items(moved)
+
+    def add_root(self, prefix: str, folder: str) -> None:
+        """Note the folder below which the sources of the keys with this prefix lie, in place of another."""
+        check_root(prefix, folder)
+        self.put_root(prefix, folder)
+
     @abstractmethod
     def put_items(self, rows: Float32Array, records: Sequence[Record], identity: str | None) -> Counts:
         """The change of `upsert`, with input that was checked and rows as the metric sees them.
@@ -91,6 +110,14 @@ class Writer(ABC):
     @abstractmethod
     def relabel(self, metadata: Mapping[str, str]) -> None:
         """New metadata (JSON) for items that are there, by key."""
+
+    @abstractmethod
+    def rename_items(self, moved: Mapping[str, Record]) -> None:
+        """The change of `rename`, with keys that were checked. Items may take each other's keys."""
+
+    @abstractmethod
+    def put_root(self, prefix: str, folder: str) -> None:
+        """The change of `add_root`; where nothing changed, the version does not either."""
 
 
 class Store(ABC):
@@ -116,7 +143,8 @@ class Store(ABC):
     @classmethod
     @abstractmethod
     def open(cls, url: str) -> Self:
-        """One that exists. An older format is brought up to date, a newer one is refused."""
+        """One that exists. An older format is read as it is, and brought up to date by the first change; a
+        newer one is refused."""
 
     @classmethod
     @abstractmethod
@@ -163,6 +191,14 @@ class Store(ABC):
     @abstractmethod
     def thumbnail(self, key: str) -> bytes | None:
         """A small JPEG; None where the item came without a picture."""
+
+    @abstractmethod
+    def sources(self) -> Iterator[Source]:
+        """The files of all items that were read from one, by number. They are read some at a time."""
+
+    @abstractmethod
+    def roots(self) -> dict[str, str]:
+        """The folders that sources lie below, by the prefix of their keys."""
 
     def item(self, key: str) -> Item:
         """One item; an unknown key is an error."""

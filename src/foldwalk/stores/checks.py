@@ -41,6 +41,14 @@ def check_keys(keys: Iterable[str]) -> list[str]:
     return checked
 
 
+def check_root(prefix: object, folder: object) -> None:
+    """A folder of sources, and what their keys begin with: nothing, or what a key may hold."""
+    if prefix != "":
+        check_key(prefix)
+    if not isinstance(folder, str) or not folder or "\0" in folder:
+        raise BadInput(f"the folder of sources must be a path, but it is {folder!r}.")
+
+
 def metadata_text(key: str, metadata: Mapping[str, Any]) -> str:
     """Metadata as JSON in one form, so that equal ones are equal texts."""
     if not isinstance(metadata, Mapping) or not all(isinstance(name, str) for name in metadata):

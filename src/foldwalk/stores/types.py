@@ -47,7 +47,8 @@ class Record:
     """What is noted of an item beside its vector; metadata of None keeps what is there.
 
     `metadata` is JSON in the one form of `checks.metadata_text`; `source`, `size` and `mtime` are those of
-    the file it was read from; `thumbnail` is a JPEG.
+    the file it was read from, `digest` that of its content (blake2b, 128 bits in hex; None where it is not
+    known); `thumbnail` is a JPEG.
     """
 
     key: str
@@ -56,6 +57,7 @@ class Record:
     size: int | None = None
     mtime: int | None = None
     thumbnail: bytes | None = None
+    digest: str | None = None
 
 
 class Known(NamedTuple):
@@ -64,6 +66,18 @@ class Known(NamedTuple):
     size: int | None
     mtime: int | None
     metadata: str
+    source: str | None
+    digest: str | None
+
+
+class Source(NamedTuple):
+    """The file that an item was read from, as it was then."""
+
+    key: str
+    source: str
+    size: int | None
+    mtime: int | None
+    digest: str | None
 
 
 class Counts(NamedTuple):

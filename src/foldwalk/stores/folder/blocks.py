@@ -17,6 +17,7 @@ import numpy as np
 from foldwalk.core.types import Float32Array
 from foldwalk.stores.errors import Damaged
 
+FIRST_BLOCK = "000001.f32"
 ROWS_AT_A_TIME = 16_384
 
 
@@ -27,8 +28,8 @@ def checksum(rows: Float32Array) -> str:
     return digest.hexdigest()
 
 
-def append(path: Path, committed: int, rows: Float32Array) -> str:
-    """Write rows behind the `committed` ones, make sure they are on the disk, return their checksum."""
+def append(path: Path, committed: int, rows: Float32Array) -> None:
+    """Write rows behind the `committed` ones, and make sure that they are on the disk."""
     is_new = not path.exists()
     with open(path, "wb" if is_new else "r+b", buffering=0) as file:
         end = committed * rows.shape[1] * 4
@@ -41,7 +42,6 @@ def append(path: Path, committed: int, rows: Float32Array) -> str:
         os.fsync(file.fileno())
     if is_new:
         sync_folder(path.parent)
-    return checksum(rows)
 
 
 def map_rows(path: Path, count: int, dim: int) -> Float32Array:

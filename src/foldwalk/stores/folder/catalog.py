@@ -12,66 +12,19 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from foldwalk.core.errors import BadInput, MissingData
 from foldwalk.neighbors.similarity import METRICS
-from foldwalk.stores.errors import Damaged
 from foldwalk.stores.folder import formats
-from foldwalk.stores.folder.blocks import cut_leftovers, sync_folder
+from foldwalk.stores.folder.blocks import FIRST_BLOCK, sync_folder
+from foldwalk.stores.folder.checksums import row_checksum, teach
 from foldwalk.stores.folder.errors import read_errors, write_errors
 from foldwalk.stores.folder.lock import writer_lock
-from foldwalk.stores.types import Facts
+from foldwalk.stores.folder.state import State
 
 FILE = "catalog.db"
-
-
-@dataclass(frozen=True)
-class State:
-    """The one row that every change replaces.
-
-    `vectors_version` is the version at which vectors last changed; `rows` counts those of the block file,
-    removed ones included; `next_number` is never given twice; `uid` tells this index from any other.
-    """
-
-    version: int
-    vectors_version: int
-    next_number: int
-    block: str
-    rows: int
-    dim: int | None
-    metric: str
-    backbone: str | None
-    identity: str | None
-    uid: str
-
-    @classmethod
-    def read(cls, db: sqlite3.Connection) -> State:
-        names = ", ".join(field.name for field in fields(cls))
-        found = db.execute(f"SELECT {names} FROM state").fetchone()
-        if found is None:
-            raise Damaged("the catalogue has lost its state; restore it from a copy.")
-        return cls(*found)
-
-    def facts(self) -> Facts:
-        return Facts(
-            self.metric,
-            self.dim,
-            self.backbone,
-            self.identity,
-            formats.FORMAT,
-            self.uid,
-            self.version,
-            self.vectors_version,
-            self.next_number,
-        )
-
-    def write(self, db: sqlite3.Connection) -> None:
-        names = [field.name for field in fields(self)]
-        values = [getattr(self, name) for name in names]
-        db.execute(f"UPDATE state SET {', '.join(f'{name} = ?' for name in names)}", values)
 
 
 class Catalog:
@@ -98,8 +51,9 @@ class Catalog:
                 db.executescript(
                     f"PRAGMA journal_mode = WAL; PRAGMA user_version = {formats.FORMAT}; {formats.SCHEMA}"
                 )
-                state = (metric, backbone, secrets.token_hex(8))
-                db.execute("INSERT INTO state VALUES (0, 0, 0, '000001.f32', 0, NULL, ?, ?, NULL, ?)", state)
+                state = (0, 0, 0, FIRST_BLOCK, 0, None, metric, backbone, None, secrets.token_hex(8))
+                places = ", ".join("?" * (len(state) + 1))
+                db.execute(f"INSERT INTO state VALUES ({places})", (*state, row_checksum(*state)))
                 db.close()
                 os.rename(made, folder)
                 sync_folder(folder.absolute().parent)
@@ -120,8 +74,6 @@ class Catalog:
                 raise BadInput(f"{folder} was written by a newer foldwalk (format {found}); update foldwalk.")
             if found < 1:
                 raise BadInput(f"{folder / FILE} is not the catalogue of an index.")
-            if found < formats.FORMAT:
-                catalog.bring_up_to_date()
             catalog.state()
         except BaseException:
             catalog.close()
@@ -149,22 +101,7 @@ class Catalog:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """The writer's connection: the lock is held, and what stopped writers left behind is gone."""
-        with self._locked() as db:
-            state = State.read(db)
-            cut_leftovers(self.blocks, state.block, state.rows * (state.dim or 0) * 4)
-            yield db
-
-    def bring_up_to_date(self) -> None:
-        """From an older format to the present one, step by step and all in one."""
-        with self._locked() as db, transaction(db):
-            (found,) = db.execute("PRAGMA user_version").fetchone()
-            for number in range(found, formats.FORMAT):
-                formats.STEPS[number](db)
-            db.execute(f"PRAGMA user_version = {formats.FORMAT}")
-
-    @contextmanager
-    def _locked(self) -> Iterator[sqlite3.Connection]:
+        """The writer's connection: the lock is held."""
         with write_errors(self.folder), writer_lock(self.folder):
             db = _connect(self.folder, "rw")
             try:
@@ -207,4 +144,6 @@ def _connect(folder: Path, mode: str) -> sqlite3.Connection:
     if mode == "ro" and not os.access(folder, os.W_OK) and not (folder / f"{FILE}-wal").exists():
         mode = "ro&immutable=1"
     address = f"{(folder / FILE).absolute().as_uri()}?mode={mode}"
-    return sqlite3.connect(address, uri=True, timeout=30, isolation_level=None, check_same_thread=False)
+    db = sqlite3.connect(address, uri=True, timeout=30, isolation_level=None, check_same_thread=False)
+    teach(db)
+    return db

@@ -1,26 +1,35 @@
-"""Formats of the catalogue: which one is written, and the steps that lead to it from older ones.
+"""Formats of the catalogue: the tables of the one that is written, and what differs in older ones.
 
-A change of the tables raises FORMAT by one and adds the step from the number before: a function that brings
-the tables of an open catalogue up to date. Steps run under the writer's lock, in one transaction with the new
-number: stopped anywhere, the catalogue is as it was.
+A change of the tables raises FORMAT by one and adds the step from the number before to `upgrade`. Columns are
+added at the end, as ALTER TABLE does it: a catalogue that was upgraded has the tables of a new one, letter by
+letter.
+
+1  state, items, segments, thumbnails
+2  digests of source files, checksums of all rows, the folders that sources lie below; vectors are checksummed
+   in pieces
 """
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable
-
-FORMAT = 1
+FORMAT = 2
 SCHEMA = """
 CREATE TABLE state (
     version INTEGER NOT NULL, vectors_version INTEGER NOT NULL, next_number INTEGER NOT NULL,
     block TEXT NOT NULL, rows INTEGER NOT NULL, dim INTEGER, metric TEXT NOT NULL,
-    backbone TEXT, identity TEXT, uid TEXT NOT NULL);
+    backbone TEXT, identity TEXT, uid TEXT NOT NULL, checksum INTEGER);
 CREATE TABLE items (
     number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, row INTEGER NOT NULL UNIQUE, metadata TEXT NOT NULL,
-    source TEXT, size INTEGER, mtime INTEGER, added TEXT NOT NULL);
+    source TEXT, size INTEGER, mtime INTEGER, added TEXT NOT NULL, digest TEXT, checksum INTEGER);
 CREATE TABLE segments (start INTEGER PRIMARY KEY, rows INTEGER NOT NULL, checksum TEXT NOT NULL);
-CREATE TABLE thumbnails (number INTEGER PRIMARY KEY, jpeg BLOB NOT NULL);
+CREATE TABLE thumbnails (number INTEGER PRIMARY KEY, jpeg BLOB NOT NULL, checksum INTEGER);
+CREATE TABLE roots (prefix TEXT PRIMARY KEY NOT NULL, folder TEXT NOT NULL, checksum INTEGER);
 """
-# The step from each older format to the one after it.
-STEPS: dict[int, Callable[[sqlite3.Connection], None]] = {}
+
+
+def has_checksums(format: int) -> bool:
+    """Whether rows are sealed, sources have digests and roots are noted."""
+    return format >= 2
+
+
+def digest_column(format: int) -> str:
+    return "digest" if has_checksums(format) else "NULL"

@@ -20,13 +20,16 @@ from foldwalk.core.types import Float32Array, IntArray
 from foldwalk.stores.base import AT_A_TIME, Buffer, Store
 from foldwalk.stores.errors import Damaged, unknown_key
 from foldwalk.stores.folder.blocks import map_rows
-from foldwalk.stores.folder.catalog import Catalog, State
+from foldwalk.stores.folder.catalog import Catalog
+from foldwalk.stores.folder.formats import digest_column
+from foldwalk.stores.folder.roots import read_roots
 from foldwalk.stores.folder.rows import RowFiles
+from foldwalk.stores.folder.state import State
 from foldwalk.stores.folder.verify import verify
 from foldwalk.stores.folder.writing import FolderWriter
 from foldwalk.stores.nearest import matches
 from foldwalk.stores.registry import register
-from foldwalk.stores.types import Batch, Checked, Facts, Fetched, Group, Item, Snapshot
+from foldwalk.stores.types import Batch, Checked, Facts, Fetched, Group, Item, Snapshot, Source
 
 
 @register
@@ -108,6 +111,22 @@ class FolderStore(Store):
         if found is None:
             raise unknown_key(key)
         return None if found[0] is None else bytes(found[0])
+
+    def sources(self) -> Iterator[Source]:
+        after = -1
+        while True:
+            with self.catalog.reading() as db:
+                columns = f"number, key, source, size, mtime, {digest_column(State.read(db).format)}"
+                query = f"SELECT {columns} FROM items WHERE number > ? AND source IS NOT NULL"
+                found = db.execute(f"{query} ORDER BY number LIMIT ?", (after, AT_A_TIME)).fetchall()
+            if not found:
+                return
+            yield from (Source(*row) for _, *row in found)
+            after = found[-1][0]
+
+    def roots(self) -> dict[str, str]:
+        with self.catalog.reading() as db:
+            return read_roots(db, State.read(db))
 
     def _read(
         self, query: str, values: Sequence[Any] = (), each: Sequence[str] | None = None

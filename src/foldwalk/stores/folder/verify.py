@@ -15,8 +15,12 @@ from PIL import Image
 
 from foldwalk.core.types import Float32Array
 from foldwalk.stores.errors import Damaged
-from foldwalk.stores.folder.blocks import ROWS_AT_A_TIME, checksum, map_rows
-from foldwalk.stores.folder.catalog import Catalog, State
+from foldwalk.stores.folder.blocks import ROWS_AT_A_TIME, map_rows
+from foldwalk.stores.folder.catalog import Catalog
+from foldwalk.stores.folder.checksums import unsound
+from foldwalk.stores.folder.formats import has_checksums
+from foldwalk.stores.folder.segments import damaged_runs
+from foldwalk.stores.folder.state import State
 from foldwalk.stores.types import Checked
 
 UNIT_LENGTH = 1e-3  # what the length of a stored vector may differ from one
@@ -31,7 +35,7 @@ def verify(catalog: Catalog) -> Checked:
             return Checked(items, runs, (f"the catalogue is damaged: {broken[0]}.",), readable=False)
         state = State.read(db)
         misplaced = tuple(_misplaced(db, state))
-        problems = (*misplaced, *_metadata_problems(db, state))
+        problems = (*misplaced, *_row_problems(db, state), *_metadata_problems(db, state))
         try:
             stored = map_rows(catalog.blocks / state.block, state.rows, state.dim or 0)
         except Damaged as error:
@@ -50,6 +54,16 @@ def _misplaced(db: sqlite3.Connection, state: State) -> Iterator[str]:
         yield f"item {outside[0]!r} points behind the last vector."
 
 
+def _row_problems(db: sqlite3.Connection, state: State) -> Iterator[str]:
+    if has_checksums(state.format):
+        for key in unsound(db, "items", "key"):
+            yield f"what the catalogue has of item {key!r} differs from its checksum."
+        for number in unsound(db, "thumbnails", "number"):
+            yield f"the thumbnail of item number {number!r} differs from its checksum."
+        for prefix in unsound(db, "roots", "prefix"):
+            yield f"the folder of the sources {prefix!r} differs from its checksum."
+
+
 def _metadata_problems(db: sqlite3.Connection, state: State) -> Iterator[str]:
     late = db.execute("SELECT key FROM items WHERE number >= ?", (state.next_number,)).fetchone()
     if late:
@@ -64,12 +78,12 @@ def _metadata_problems(db: sqlite3.Connection, state: State) -> Iterator[str]:
 
 def _segment_problems(db: sqlite3.Connection, state: State, stored: Float32Array) -> Iterator[str]:
     end = 0
-    for start, rows, digest in db.execute("SELECT start, rows, checksum FROM segments ORDER BY start"):
+    for start, rows in db.execute("SELECT start, rows FROM segments ORDER BY start"):
         if start != end:
             yield f"vectors {end} to {start} belong to no committed run."
         end = start + rows
-        if checksum(stored[start:end]) != digest:
-            yield f"vectors {start} to {end - 1} in {state.block} differ from their checksum."
+    for start, last in damaged_runs(db, stored):
+        yield f"vectors {start} to {last} in {state.block} differ from their checksum."
     if end != state.rows:
         yield f"the catalogue counts {state.rows} vectors, but its runs end at {end}."
 

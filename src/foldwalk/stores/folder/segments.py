@@ -1,0 +1,41 @@
+"""Runs of vectors with a checksum each: pieces of 1 to 4 MB, so that damage is found where it is."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+
+from foldwalk.core.types import Float32Array
+from foldwalk.stores.folder.blocks import checksum
+
+PIECE = 2 * 2**20  # bytes
+SMALLEST = 2**20
+
+
+def pieces(stored: Float32Array, start: int, end: int) -> Iterator[tuple[int, int, str]]:
+    """First row, number of rows and checksum of each piece of these rows."""
+    step = max(1, PIECE // (4 * max(1, stored.shape[1])))
+    while start < end:
+        # The last piece takes what would be too small for one of its own.
+        count = step if end - start >= 2 * step else end - start
+        yield start, count, checksum(stored[start : start + count])
+        start += count
+
+
+def note_appended(db: sqlite3.Connection, stored: Float32Array, committed: int) -> None:
+    """Runs for the rows behind the committed ones; a small run before them is joined with them."""
+    last = db.execute("SELECT start, rows, checksum FROM segments ORDER BY start DESC LIMIT 1").fetchone()
+    begin = committed
+    if last is not None and last[1] * stored.shape[1] * 4 < SMALLEST:
+        start, _, digest = last
+        if checksum(stored[start:committed]) == digest:  # what is damaged keeps the checksum that says so
+            db.execute("DELETE FROM segments WHERE start = ?", (start,))
+            begin = start
+    db.executemany("INSERT INTO segments VALUES (?, ?, ?)", pieces(stored, begin, len(stored)))
+
+
+def damaged_runs(db: sqlite3.Connection, stored: Float32Array) -> Iterator[tuple[int, int]]:
+    """First and last row of the runs that differ from their checksums."""
+    for start, rows, digest in db.execute("SELECT start, rows, checksum FROM segments ORDER BY start"):
+        if checksum(stored[start : start + rows]) != digest:
+            yield start, start + rows - 1

@@ -121,6 +121,34 @@ def test_what_was_committed_before_a_failure_is_kept(run, monkeypatch):
     assert (code, "4 added, 2 unchanged" in out) == (0, True)
 
 
+def test_a_folder_that_changed(run, photos):
+    run("index", "photos", "--backbone", "pixels")
+    (photos / "0.png").rename(photos / "zero.png")
+    (photos / "1.png").unlink()
+    code, out, err = run("index", "photos")
+    assert (code, "0 added, 4 unchanged, 1 moved, 1 vanished, 1 left out, 6 items" in out) == (0, True)
+    assert err.splitlines()[:2] == ["moved: 0.png is now zero.png", "vanished: 1.png"]
+    assert "--prune" in err
+    code, out, err = run("index", "photos", "--prune", "--json")
+    report = json.loads(out)
+    assert (report["vanished"], report["removed"], report["items"]) == (["1.png"], 1, 5)
+    assert report["roots"] == {"": str(photos)}
+    assert err.startswith("removed: 1.png")
+
+
+def test_a_second_folder_is_told(run, photos, tmp_path):
+    run("index", "photos", "--backbone", "pixels")
+    (tmp_path / "more").mkdir()
+    (photos / "3.png").rename(tmp_path / "more" / "0.png")
+    Image.effect_noise((8, 8), 50).save(tmp_path / "more" / "1.png")
+    code, out, err = run("add", "photos.fold", "more/")
+    assert (code, "1 added, 1 moved, 7 items" in out) == (0, True)
+    assert "the keys of more begin with more/" in err
+    _, out, _ = run("add", "photos.fold", "more", "--json")
+    report = json.loads(out)
+    assert (report["unchanged"], report["roots"]) == (2, {"more/": str(tmp_path / "more")})
+
+
 @pytest.mark.usefixtures("collection")
 def test_add_remove_and_the_rest(run, tmp_path):
     np.savez(tmp_path / "w.npz", vectors=clustered(n=3, d=8, seed=2)[0], keys=np.array(["x", "y", "z"]))
@@ -173,6 +201,7 @@ def test_verify_ends_with_one_where_something_is_wrong(run, collection):
         ("index", "v.npy", "--out", "y.fold", "--backbone", "resnet1"),
         ("index", "empty", "--out", "y.fold", "--backbone", "pixels"),
         ("index", "bad.npy", "--out", "y.fold"),
+        ("index", "v.npy", "--out", "x.fold", "--prune"),
         ("add", "x.fold", "bad.npy"),
         ("add", "absent.fold", "v.npy"),
         ("add", "empty", "v.npy"),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from picture_files import draw
 from PIL import Image
 
 from foldwalk import descriptors
@@ -16,17 +17,10 @@ from foldwalk.index import Index, Like, pictures
 from foldwalk.stores.folder.writing import FolderWriter
 
 
-def draw(path: Path, seed: int, side: int = 32) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    values = np.random.default_rng(seed).integers(0, 255, (4, 4, 3), dtype=np.uint8)
-    Image.fromarray(values).resize((side, side), Image.Resampling.NEAREST).save(path)
-    return path
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     for i in range(12):
-        draw(tmp_path / "photos" / ("a" if i < 6 else "b") / f"{i}.png", i)
+        draw(tmp_path / "photos" / ("a" if i < 6 else "b") / f"{i}.png", i, side=32)
     (tmp_path / "photos" / "notes.txt").write_text("no picture")
     (tmp_path / "photos" / "broken.jpg").write_bytes(b"\xff\xd8\xff broken")
     return tmp_path / "photos"
@@ -67,7 +61,7 @@ def test_what_is_no_picture_is_left_out_with_its_reason(make_index, folder):
 
 
 def test_running_again_passes_over_what_is_unchanged(album, folder, monkeypatch):
-    described = []
+    described, before = [], album.version
     extract = descriptors.extract
 
     def watched(paths, *args, **kwargs):
@@ -82,12 +76,12 @@ def test_running_again_passes_over_what_is_unchanged(album, folder, monkeypatch)
     report = album.add_images(folder)
     assert sorted(described) == ["3.png", "4.png", "broken.jpg", "new.png"]
     assert (report.added, report.replaced, report.unchanged) == (1, 1, 11)
-    assert album.version == 2  # one batch, one change; a new time of the same picture is none
+    assert album.version == before + 1  # one batch, one change; a new time of the same picture is none
     assert len(album) == 13
     described.clear()
     assert album.add_images(folder).unchanged == 13
     assert described == ["broken.jpg"]
-    assert album.version == 2
+    assert album.version == before + 1
 
 
 def test_metadata_of_known_pictures_changes_without_describing_them(album, folder, monkeypatch):
@@ -116,7 +110,7 @@ def test_batches_are_committed_one_by_one_and_resumed(make_index, folder, monkey
     with pytest.raises(KeyboardInterrupt):
         index.add_images(folder)
     with Index.open(index.path) as again:
-        assert (len(again), again.version) == (8, 2)
+        assert (len(again), again.version) == (8, 3)  # the folder and two batches
         assert again.verify().ok
         monkeypatch.setattr(FolderWriter, "put_items", put_items)
         report = again.add_images(folder)

@@ -20,6 +20,9 @@ def index(
     ] = None,
     metric: Annotated[str | None, typer.Option(help="cosine (the default) or euclidean.")] = None,
     metadata: MetadataPath = None,
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Remove items whose files are gone from the folder.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Make an index of a folder of pictures or a file of vectors. Run again, it goes on where it stopped."""
@@ -40,7 +43,7 @@ def index(
         collection = Index.create(target, backbone=described_by, metric=metric or "cosine")
     with collection:
         try:
-            report = add_source(collection, source, metadata)
+            report = add_source(collection, source, metadata, prune)
         except BaseException:
             if not resumed and not collection.store.count():  # nothing came of it: leave nothing behind
                 collection.store.erase()

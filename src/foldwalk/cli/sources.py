@@ -49,7 +49,7 @@ def check_source(source: Path) -> None:
         raise MissingData(f"{source} does not exist; name a folder of pictures, or vectors.")
 
 
-def add_source(index: Index, source: Path, metadata: Path | None) -> AddReport:
+def add_source(index: Index, source: Path, metadata: Path | None, prune: bool = False) -> AddReport:
     """Add pictures or vectors, and say on stderr what was left out."""
     from foldwalk.core import BadInput
     from foldwalk.core.progress import for_terminal, reporting
@@ -57,21 +57,39 @@ def add_source(index: Index, source: Path, metadata: Path | None) -> AddReport:
     known = None if metadata is None else read_metadata(metadata)
     with reporting(for_terminal()):
         if not is_vectors(source):
-            report = index.add_images(source, metadata=known)
-        elif known is not None:
-            raise BadInput("--metadata goes with pictures; vectors carry theirs in the same file.")
+            report = index.add_images(source, metadata=known, prune=prune)
+        elif known is not None or prune:
+            option = "--metadata" if known is not None else "--prune"
+            raise BadInput(
+                f"{option} goes with pictures; {source} holds vectors with all that is known of them."
+            )
         else:
             report = index.import_file(source)
-    tell_skipped(report.skipped)
+    tell(report)
     return report
+
+
+def tell(report: AddReport) -> None:
+    """What a reader should know of each picture, on stderr."""
+    for note in report.notes:
+        remark(note)
+    _tell_some("moved", [f"{pair.old} is now {pair.new}" for pair in report.moved])
+    _tell_some("removed" if report.removed else "vanished", report.vanished)
+    if report.vanished and not report.removed:
+        remark("vanished pictures stay in the index; --prune or foldwalk sync removes them")
+    tell_skipped(report.skipped)
 
 
 def tell_skipped(skipped: Sequence[Skipped | Unreadable]) -> None:
     """The files that could not be read, each with the reason."""
-    for bad in skipped[:MOST_SHOWN]:
-        remark(f"left out: {bad.path}: {bad.reason}")
-    if len(skipped) > MOST_SHOWN:
-        remark(f"left out: {len(skipped) - MOST_SHOWN} more; --json lists them all")
+    _tell_some("left out", [f"{bad.path}: {bad.reason}" for bad in skipped])
+
+
+def _tell_some(what: str, lines: Sequence[str]) -> None:
+    for line in lines[:MOST_SHOWN]:
+        remark(f"{what}: {line}")
+    if len(lines) > MOST_SHOWN:
+        remark(f"{what}: {len(lines) - MOST_SHOWN} more; --json lists them all")
 
 
 def summary(index: Index, report: AddReport) -> str:
@@ -79,6 +97,9 @@ def summary(index: Index, report: AddReport) -> str:
         "added": report.added,
         "replaced": report.replaced,
         "unchanged": report.unchanged,
+        "moved": len(report.moved),
+        "removed": report.removed,
+        "vanished": 0 if report.removed else len(report.vanished),
         "left out": len(report.skipped),
     }
     said = ", ".join(f"{count} {word}" for word, count in counts.items() if count or word == "added")

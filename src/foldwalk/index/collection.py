@@ -20,6 +20,7 @@ from foldwalk.core.types import Float32Array
 from foldwalk.core.vector_files import VectorFile
 from foldwalk.index import exchange, info, pictures, vectors, verify
 from foldwalk.index.asking import explain, search
+from foldwalk.index.backbone import backbone_name, load_backbone
 from foldwalk.index.learned import learned, learned_features, trained_net
 from foldwalk.index.models import KeptModels
 from foldwalk.index.types import AddReport, Explanation, Info, ModelState, Results, Verification
@@ -59,7 +60,7 @@ class Index:
         `backbone` is a name, a file, a callable or a Backbone of `foldwalk.descriptors`, or None for an index
         of vectors only.
         """
-        return cls(stores.create(path, metric, pictures.backbone_name(backbone)), backbone)
+        return cls(stores.create(path, metric, backbone_name(backbone)), backbone)
 
     @classmethod
     def open(cls, path: PathLike, backbone: Any = None) -> Index:
@@ -158,15 +159,19 @@ class Index:
         root: PathLike | None = None,
         metadata: Metadata | None = None,
         on_bad: str = "skip",
+        prune: bool = False,
     ) -> AddReport:
         """Add pictures. A picture's key is its path below `root` (the folder, if one was given).
 
+        A second folder gets a prefix, which the report names; a picture that the index knows keeps its key.
         Files that are there with the same size and time are passed over, so a broken-off call can simply be
-        made again. `on_bad` says what happens to files that are no pictures: "skip" or "raise".
+        made again. One that was moved or renamed keeps its vector and metadata. Those that are gone from the
+        folder are reported, and removed with `prune`. `on_bad` says what happens to files that are no
+        pictures: "skip" or "raise".
         """
         backbone = self.backbone()
         return self._added(
-            lambda: pictures.add_images(self.store, backbone, paths_or_folder, root, metadata, on_bad)
+            lambda: pictures.add_images(self.store, backbone, paths_or_folder, root, metadata, on_bad, prune)
         )
 
     def add_picture(self, picture: Image, key: str, metadata: Mapping[str, Any] | None = None) -> AddReport:
@@ -279,7 +284,7 @@ class Index:
     def backbone(self) -> Any:
         """What turns pictures into the vectors of this index; loaded when it is first needed."""
         with self._lock:
-            self._backbone = pictures.load_backbone(self._backbone, self.store.facts())
+            self._backbone = load_backbone(self._backbone, self.store.facts())
             return self._backbone
 
     def _latest(self) -> View:

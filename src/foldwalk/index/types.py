@@ -86,14 +86,32 @@ class Skipped(AsDict):
 
 
 @dataclass(frozen=True)
+class Moved(AsDict):
+    """A picture that was found under another path: the key it had and the one it has."""
+
+    old: str
+    new: str
+
+
+@dataclass(frozen=True)
 class AddReport(AsDict):
-    """What a call that adds has done; `skipped` are files that could not be read, and why."""
+    """What a call that adds has done; `skipped` are files that could not be read, and why.
+
+    `moved` kept their vectors and metadata. `vanished` are the keys of those whose files are gone from the
+    folders that were named, of which `removed` were taken out. `roots` are these folders as they are noted,
+    by the prefix of their keys; `notes` are sentences about what a reader should know.
+    """
 
     added: int = 0
     replaced: int = 0
     unchanged: int = 0
     skipped: list[Skipped] = field(default_factory=list)
     seconds: float = 0.0
+    moved: list[Moved] = field(default_factory=list)
+    vanished: list[str] = field(default_factory=list)
+    removed: int = 0
+    roots: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

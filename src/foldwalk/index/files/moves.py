@@ -1,0 +1,84 @@
+"""Pictures whose files are gone, and those of them that lie elsewhere now, by the digest of their content."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+
+from foldwalk.core.digests import digest_of_file
+from foldwalk.index.files.disk import is_gone, is_there
+from foldwalk.index.files.finding import Found
+from foldwalk.index.files.looking import File
+from foldwalk.index.files.roots import Roots, rest_below
+from foldwalk.stores import Record, Store, Writer
+from foldwalk.stores.types import Source
+
+
+class Gone:
+    """Tells the items whose files are gone. Where a whole folder is, a disk may only be unplugged."""
+
+    def __init__(self, roots: Roots, named: Sequence[str] = ()) -> None:
+        self.roots, self.named = roots, named
+        self._anchors = [*(root.folder for root in roots.known), *named]
+        self._is_there = cache(is_there)
+
+    def __contains__(self, source: Source) -> bool:
+        holding = [folder for folder in self._anchors if rest_below(source.source, folder)]
+        anchor = max(holding, key=len, default=os.path.dirname(source.source))
+        return self._is_there(anchor) and is_gone(source.source)
+
+    def of_those_named(self) -> Iterator[Source]:
+        """The items below the folders that were named, whose files are gone."""
+        for source in self.roots.sources:
+            if any(rest_below(source.source, folder) for folder in self.named) and source in self:
+                yield source
+
+
+def moved(fresh: Sequence[File], gone: Gone) -> dict[str, Record]:
+    """The records of new files whose content an item had whose file is gone, by the keys of these items."""
+    sizes = {file.record.size for file in fresh}
+    candidates = defaultdict(list)
+    for source in gone.roots.sources:
+        if source.digest is not None and source.size in sizes and source in gone:
+            candidates[source.digest].append(source)
+    sizes = {source.size for sources in candidates.values() for source in sources}
+    found = {}
+    for file in fresh:
+        if file.record.size in sizes:
+            record = _with_digest(file)
+            left = candidates.get(record.digest or "")
+            if left:
+                name = file.path.name
+                same_name = [source for source in left if os.path.basename(source.source) == name]
+                old = (same_name or left)[0]
+                left.remove(old)
+                found[old.key] = record
+    return found
+
+
+def _with_digest(file: File) -> Record:
+    try:
+        return replace(file.record, digest=digest_of_file(file.path))
+    except OSError:  # describing it will say why
+        return file.record
+
+
+def relocate(store: Store, writer: Writer, finds: Sequence[Found]) -> list[str]:
+    """Known folders that are gone as a whole and were named where they lie now; a sentence for each."""
+    notes = []
+    for found in finds:
+        if found.folder is None or found.root is not None:
+            continue
+        roots, here = Roots(store), os.path.abspath(found.folder)
+        old = roots.moved_to(here) if roots.holding(os.path.realpath(here)) is None else None
+        if old is not None:
+            inside = [(source, os.path.join(here, rest)) for source, rest in roots.inside(old.folder)]
+            writer.rename(
+                {s.key: Record(s.key, None, path, s.size, s.mtime, digest=s.digest) for s, path in inside}
+            )
+            writer.add_root(old.prefix, here)
+            notes.append(f"{old.folder} lies at {here} now")
+    return notes

@@ -18,7 +18,7 @@ from foldwalk import stores
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import Float32Array
 from foldwalk.core.vector_files import VectorFile
-from foldwalk.index import exchange, info, pictures, vectors, verify
+from foldwalk.index import exchange, info, pictures, sync, vectors, verify
 from foldwalk.index.asking import explain, search
 from foldwalk.index.backbone import backbone_name, load_backbone
 from foldwalk.index.learned import learned, learned_features, trained_net
@@ -173,6 +173,17 @@ class Index:
         return self._added(
             lambda: pictures.add_images(self.store, backbone, paths_or_folder, root, metadata, on_bad, prune)
         )
+
+    def sync(self, folders: Iterable[PathLike] | None = None, force: bool = False) -> AddReport:
+        """Bring the index up to date with its folders, or with those that are named: add and prune in one.
+
+        Of a folder that is not there nothing is removed, nor of one without pictures unless by `force`.
+        """
+        return self._added(lambda: sync.sync(self.store, self.backbone(), folders, force))
+
+    def roots(self) -> dict[str, str]:
+        """The folders that pictures came from, by what their keys begin with."""
+        return self.store.roots()
 
     def add_picture(self, picture: Image, key: str, metadata: Mapping[str, Any] | None = None) -> AddReport:
         """Add one picture that is in memory, an upload say."""

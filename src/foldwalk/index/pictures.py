@@ -16,7 +16,7 @@ from foldwalk.descriptors import Backbone
 from foldwalk.index.files.disk import is_gone
 from foldwalk.index.files.finding import Found, Metadata, PathLike, find
 from foldwalk.index.files.looking import File, look_at
-from foldwalk.index.files.moves import Gone, moved, relocate
+from foldwalk.index.files.moves import Gone, moved, note_digests, relocate
 from foldwalk.index.files.naming import name_pictures
 from foldwalk.index.files.roots import Roots
 from foldwalk.index.types import AddReport, Moved, Skipped
@@ -49,8 +49,13 @@ def take_up(
     metadata: Metadata | None = None,
     strict: bool = False,
     prune: bool = False,
+    force: bool = False,
+    digests: bool = False,
 ) -> AddReport:
-    """What is new or changed is described, what has moved is renamed; what is gone is told, or removed."""
+    """What is new or changed is described, what has moved is renamed; what is gone is told, or removed.
+
+    `force` takes an empty folder for what it is; `digests` notes those of pictures that came without.
+    """
     with store.writing() as writer:
         notes = relocate(store, writer, finds)
         roots = Roots(store)
@@ -59,7 +64,7 @@ def take_up(
         _refuse(skipped, strict)
         for root in names.new:
             writer.add_root(root.prefix, root.folder)
-        gone = Gone(roots, names.folders)
+        gone = Gone(roots, names.folders, force)
         renamed = _follow(writer, files, gone)
         report = AddReport(
             skipped=skipped,
@@ -73,6 +78,8 @@ def take_up(
             if records:
                 report = _plus(report, writer.upsert(vectors, records, backbone.identity))
             report.skipped.extend(bad)
+        if digests:
+            note_digests(writer, files)
         present = {file.record.key for file in files}.union(renamed)
         vanished = [source.key for source in gone.of_those_named() if source.key not in present]
         removed = writer.delete(vanished) if prune else 0

@@ -9,21 +9,27 @@ from dataclasses import replace
 from functools import cache
 
 from foldwalk.core.digests import digest_of_file
+from foldwalk.core.progress import task
 from foldwalk.index.files.disk import is_gone, is_there
 from foldwalk.index.files.finding import Found
 from foldwalk.index.files.looking import File
 from foldwalk.index.files.roots import Roots, rest_below
 from foldwalk.stores import Record, Store, Writer
-from foldwalk.stores.types import Source
+from foldwalk.stores.types import Known, Source
+
+NOTED_AT_ONCE = 1024
 
 
 class Gone:
-    """Tells the items whose files are gone. Where a whole folder is, a disk may only be unplugged."""
+    """Tells the items whose files are gone. Where a whole folder is, a disk may only be unplugged.
 
-    def __init__(self, roots: Roots, named: Sequence[str] = ()) -> None:
+    With `force` an empty folder counts as there.
+    """
+
+    def __init__(self, roots: Roots, named: Sequence[str], force: bool = False) -> None:
         self.roots, self.named = roots, named
         self._anchors = [*(root.folder for root in roots.known), *named]
-        self._is_there = cache(is_there)
+        self._is_there = cache(os.path.isdir if force else is_there)
 
     def __contains__(self, source: Source) -> bool:
         holding = [folder for folder in self._anchors if rest_below(source.source, folder)]
@@ -64,6 +70,21 @@ def _with_digest(file: File) -> Record:
         return replace(file.record, digest=digest_of_file(file.path))
     except OSError:  # describing it will say why
         return file.record
+
+
+def note_digests(writer: Writer, files: Sequence[File]) -> None:
+    """Digests for items that were described before these were noted, some at a time."""
+    known = writer.known(file.record.key for file in files)
+    without = [file for file in files if _lacks_digest(file.record, known.get(file.record.key))]
+    with task("reading", total=len(without), unit="pictures") as advance:
+        for start in range(0, len(without), NOTED_AT_ONCE):
+            part = [_with_digest(file) for file in without[start : start + NOTED_AT_ONCE]]
+            writer.rename({record.key: record for record in part if record.digest is not None})
+            advance(len(part))
+
+
+def _lacks_digest(record: Record, known: Known | None) -> bool:
+    return known is not None and known.digest is None and (record.size, record.mtime) == known[:2]
 
 
 def relocate(store: Store, writer: Writer, finds: Sequence[Found]) -> list[str]:

@@ -28,13 +28,14 @@ from foldwalk.cli.rerank import rerank
 from foldwalk.cli.search import search
 from foldwalk.cli.serve import serve
 from foldwalk.cli.stores import stores
+from foldwalk.cli.sync import sync
 from foldwalk.cli.train import train
 from foldwalk.cli.trainings import trainings
 from foldwalk.cli.verify import verify
 
 app = typer.Typer(name="foldwalk", add_completion=False, pretty_exceptions_enable=False)
 _JOURNEY = (demo, index, search, explain, serve)
-_CARE = (add, remove, info, verify, rebuild, export, describe)
+_CARE = (add, sync, remove, info, verify, rebuild, export, describe)
 _RESEARCH = (rerank, methods, datasets, stores, backbones, trainings, evaluate, bench, train)
 for _panel, _commands in (
     ("A collection", _JOURNEY),

@@ -48,6 +48,13 @@ def print_json(value: Any) -> None:
     print(to_json(value))
 
 
+def print_json_line(value: Any) -> None:
+    """One of several answers: a line each, at once."""
+    from foldwalk.core.json_text import to_json
+
+    print(to_json(value, indent=None), flush=True)
+
+
 def remark(text: str) -> None:
     print(text, file=sys.stderr)
 

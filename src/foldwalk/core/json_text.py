@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def to_json(value: Any) -> str:
-    """Indented JSON; NaN and infinities, which JSON does not have, become null."""
-    return json.dumps(_without_nan(value), indent=2, ensure_ascii=False, default=str, allow_nan=False)
+def to_json(value: Any, indent: int | None = 2) -> str:
+    """Indented JSON, or one line; NaN and infinities, which JSON does not have, become null."""
+    return json.dumps(_without_nan(value), indent=indent, ensure_ascii=False, default=str, allow_nan=False)
 
 
 def _without_nan(value: Any) -> Any:

@@ -174,12 +174,18 @@ class Index:
             lambda: pictures.add_images(self.store, backbone, paths_or_folder, root, metadata, on_bad, prune)
         )
 
-    def sync(self, folders: Iterable[PathLike] | None = None, force: bool = False) -> AddReport:
+    def sync(
+        self,
+        folders: Iterable[PathLike] | None = None,
+        force: bool = False,
+        leave: Callable[[Path], bool] | None = None,
+    ) -> AddReport:
         """Bring the index up to date with its folders, or with those that are named: add and prune in one.
 
         Of a folder that is not there nothing is removed, nor of one without pictures unless by `force`.
+        Pictures of which `leave` says so are passed over this time.
         """
-        return self._added(lambda: sync.sync(self.store, self.backbone(), folders, force))
+        return self._added(lambda: sync.sync(self.store, self.backbone(), folders, force, leave))
 
     def roots(self) -> dict[str, str]:
         """The folders that pictures came from, by what their keys begin with."""

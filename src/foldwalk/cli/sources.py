@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -73,8 +73,8 @@ def tell(report: AddReport) -> None:
     """What a reader should know of each picture, on stderr."""
     for note in report.notes:
         remark(note)
-    _tell_some("moved", [f"{pair.old} is now {pair.new}" for pair in report.moved])
-    _tell_some("removed" if report.removed else "vanished", report.vanished)
+    tell_some("moved", [f"{pair.old} is now {pair.new}" for pair in report.moved])
+    tell_some("removed" if report.removed else "vanished", report.vanished)
     if report.vanished and not report.removed:
         remark("vanished pictures stay in the index; --prune or foldwalk sync removes them")
     tell_skipped(report.skipped)
@@ -82,14 +82,14 @@ def tell(report: AddReport) -> None:
 
 def tell_skipped(skipped: Sequence[Skipped | Unreadable]) -> None:
     """The files that could not be read, each with the reason."""
-    _tell_some("left out", [f"{bad.path}: {bad.reason}" for bad in skipped])
+    tell_some("left out", [f"{bad.path}: {bad.reason}" for bad in skipped])
 
 
-def _tell_some(what: str, lines: Sequence[str]) -> None:
+def tell_some(what: str, lines: Sequence[str], say: Callable[[str], None] = remark) -> None:
     for line in lines[:MOST_SHOWN]:
-        remark(f"{what}: {line}")
+        say(f"{what}: {line}")
     if len(lines) > MOST_SHOWN:
-        remark(f"{what}: {len(lines) - MOST_SHOWN} more; --json lists them all")
+        say(f"{what}: {len(lines) - MOST_SHOWN} more; --json lists them all")
 
 
 def summary(index: Index, report: AddReport) -> str:

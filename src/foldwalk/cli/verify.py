@@ -2,25 +2,54 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Annotated
+
 import typer
 
 from foldwalk.cli.output import AsJson, print_json
 from foldwalk.cli.sources import IndexPlace
 
+if TYPE_CHECKING:
+    from foldwalk.index import Verification
 
-def verify(index: IndexPlace, as_json: AsJson = False) -> None:
+_WORDS = {
+    "missing": "files missing",
+    "changed": "files changed",
+    "unreadable": "files not readable",
+    "away": "folders not there",
+}
+
+
+def verify(
+    index: IndexPlace,
+    files: Annotated[
+        bool, typer.Option("--files", help="Look as well for the files that the items were read from.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """Check vectors, counts, thumbnails and graph; change nothing. Exit code 1 where something is wrong."""
+    from foldwalk.cli.sources import tell_some
     from foldwalk.core.progress import for_terminal, reporting
     from foldwalk.index.verify import verify as check
 
     with reporting(for_terminal()):
-        found = check(index)
+        found = check(index, files)
     if as_json:
         print_json({"index": index, **found.as_dict()})
     else:
         for problem in found.problems:
             print(problem)
-        state = "all is well" if found.ok else f"{len(found.problems)} problems"
-        print(f"{index}: {found.items} items in {found.blocks} runs of vectors, {state}")
+        for what, names in found.files.as_dict().items() if found.files else ():
+            tell_some(_WORDS[what], names, print)
+        print(f"{index}: {found.items} items in {found.blocks} runs of vectors, {_state(found)}")
     if not found.ok:
         raise typer.Exit(1)
+
+
+def _state(found: Verification) -> str:
+    if found.ok:
+        return "all is well"
+    counts = {"problems": len(found.problems)}
+    if found.files is not None:
+        counts |= {_WORDS[what]: len(names) for what, names in found.files.as_dict().items()}
+    return ", ".join(f"{count} {what}" for what, count in counts.items() if count)

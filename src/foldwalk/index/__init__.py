@@ -4,6 +4,7 @@ from foldwalk.index.collection import Index
 from foldwalk.index.types import (
     AddReport,
     Explanation,
+    FileCheck,
     Hit,
     Info,
     Key,
@@ -23,6 +24,7 @@ __all__ = [
     "CannotWrite",
     "Damaged",
     "Explanation",
+    "FileCheck",
     "Hit",
     "Index",
     "Info",

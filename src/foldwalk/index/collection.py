@@ -290,9 +290,9 @@ class Index:
         """What is in it, how large it is, and how current its graph is."""
         return info.info(self._latest())
 
-    def verify(self) -> Verification:
-        """Check everything that is kept, change nothing."""
-        return verify.verify(self.store.url)
+    def verify(self, files: bool = False) -> Verification:
+        """Check everything that is kept, change nothing; with `files` also the files the items came from."""
+        return verify.verify(self.store.url, files)
 
     def export(self, path: PathLike, neighbors: bool = True) -> Path:
         """Write vectors, keys, metadata and neighbours to a .npz or .parquet file."""

@@ -143,10 +143,28 @@ class Info(AsDict):
 
 
 @dataclass(frozen=True)
+class FileCheck(AsDict):
+    """Keys of items whose files are missing, have another content, or cannot be read.
+
+    `away` are folders that are not there as a whole: the files in them were not looked for.
+    """
+
+    missing: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
+    away: list[str] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        return not (self.missing or self.changed or self.unreadable or self.away)
+
+
+@dataclass(frozen=True)
 class Verification(AsDict):
-    """`blocks` counts the runs of vectors whose checksums were compared."""
+    """`blocks` counts the runs of vectors whose checksums were compared; `files` is there if asked for."""
 
     ok: bool
     items: int
     blocks: int
     problems: tuple[str, ...]
+    files: FileCheck | None = None

@@ -13,6 +13,7 @@ import numpy as np
 
 from foldwalk import stores
 from foldwalk.core.vectors import Vectors
+from foldwalk.index.files.compare import compare_files
 from foldwalk.index.graph.kept import KeptGraph
 from foldwalk.index.graph.knn import KnnGraph
 from foldwalk.index.graph.recall import GOOD_RECALL, sampled_recall
@@ -26,9 +27,9 @@ from foldwalk.stores.types import Checked
 SAMPLED_ROWS = 200
 
 
-def verify(place: PathLike) -> Verification:
-    """By a connection of its own, so that searches need not wait."""
-    checked = Checked(0, 0, ())
+def verify(place: PathLike, files: bool = False) -> Verification:
+    """By a connection of its own, so that searches need not wait; with `files` also those of the items."""
+    checked, compared = Checked(0, 0, ()), None
     problems: list[str] = []
     try:
         with closing(stores.open(place)) as store:
@@ -36,9 +37,12 @@ def verify(place: PathLike) -> Verification:
             problems += checked.problems
             if checked.readable:
                 problems += _graph_problems(store)
+            if files:
+                compared = compare_files(store)
     except Damaged as error:
         problems.append(str(error))
-    return Verification(not problems, checked.items, checked.runs, tuple(problems))
+    ok = not problems and (compared is None or compared.ok)
+    return Verification(ok, checked.items, checked.runs, tuple(problems), compared)
 
 
 def _graph_problems(store: Store) -> Iterator[str]:

@@ -15,6 +15,7 @@ import pytest
 from foldwalk.core import BadInput, FoldwalkError, MissingData
 from foldwalk.index import Busy, CannotWrite, Damaged, Index
 from foldwalk.stores.folder import blocks, rows, writing
+from foldwalk.stores.folder.checksums import SEALED, seal, teach
 from foldwalk.stores.folder.formats import FORMAT
 from foldwalk.stores.folder.lock import writer_lock
 
@@ -228,11 +229,11 @@ def lose_segment(index: Index) -> None:
 
 
 def stray_thumbnail(index: Index) -> None:
-    _sql(index, "INSERT INTO thumbnails VALUES (999, x'00')")
+    _sql(index, "INSERT INTO thumbnails (number, jpeg) VALUES (999, x'00')")
 
 
 def broken_thumbnail(index: Index) -> None:
-    _sql(index, "INSERT INTO thumbnails VALUES (3, x'00')")
+    _sql(index, "INSERT INTO thumbnails (number, jpeg) VALUES (3, x'00')")
 
 
 def late_number(index: Index) -> None:
@@ -262,8 +263,12 @@ def missing_neighbours(index: Index) -> None:
 
 
 def _sql(index: Index, statement: str) -> None:
+    """A change that a faulty program makes: checksums hold, and what they are over is wrong."""
     db = sqlite3.connect(index.path / "catalog.db", isolation_level=None)
+    teach(db)
     db.execute(statement)
+    for table in SEALED:
+        seal(db, table)
     db.close()
 
 

@@ -152,7 +152,7 @@ import numpy as np
 from foldwalk import stores
 from foldwalk.core import Vectors
 from foldwalk.stores import Record
-from foldwalk.stores.folder import catalog
+from foldwalk.stores.folder import connecting
 
 def change(folder, deadline):
     statements = 0
@@ -161,11 +161,11 @@ def change(folder, deadline):
         statements += 1
         if statements == deadline:
             os.kill(os.getpid(), signal.SIGKILL)
-    def teach_and_count(db, teach=catalog.teach):
+    def teach_and_count(db, teach=connecting.teach):
         teach(db)
         db.set_trace_callback(count)
     store = stores.open(folder)
-    catalog.teach = teach_and_count  # from here on: the writer's connection
+    connecting.teach = teach_and_count  # from here on: the writer's connection
     store.upsert(Vectors(np.eye(16, dtype=np.float32)[:2]), [Record("new"), Record("newer")])
 
 deadline, killed = 0, True

@@ -37,7 +37,7 @@ def is_vectors(source: Path) -> bool:
 
 def is_index(source: str) -> bool:
     """A URL or a folder with a catalogue; what is called X.fold counts, so that errors speak of an index."""
-    from foldwalk.stores.folder.catalog import FILE
+    from foldwalk.stores.folder.connecting import FILE
 
     return "://" in source or source.rstrip("/").endswith(".fold") or (Path(source) / FILE).is_file()
 

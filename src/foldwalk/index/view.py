@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Mapping
 from dataclasses import replace
@@ -27,6 +26,7 @@ from foldwalk.neighbors.scale import in_scale, scale_for_all
 from foldwalk.rerank.base import Reranker
 from foldwalk.stores import Store
 from foldwalk.stores.errors import unknown_key
+from foldwalk.stores.metadata import metadata_of
 
 
 class View:
@@ -56,7 +56,7 @@ class View:
 
     @cached_property
     def metadata(self) -> list[dict[str, Any]]:
-        return [json.loads(text) for text in self.metadata_texts]
+        return [metadata_of(text, key) for text, key in zip(self.metadata_texts, self.keys, strict=True)]
 
     def position(self, key: str) -> int:
         try:

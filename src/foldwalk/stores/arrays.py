@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -52,7 +53,7 @@ def get_arrays(
         return None
     try:
         return {name: _decoded(content) for name, content in rows.items()}
-    except ValueError:  # not in numpy's format, or shorter than its head says
+    except Exception:  # broken bytes lead the decoder to errors of any kind
         return None
 
 
@@ -65,6 +66,8 @@ def _decoded(content: bytearray) -> AnyArray:
     shape, by_column, kind = _HEADERS[version](stream)
     if kind.hasobject:
         raise ValueError("objects are not read")
-    count = int(np.prod(shape, dtype=np.int64))
+    count, left = math.prod(shape), len(content) - stream.tell()
+    if min(shape, default=0) < 0 or count * kind.itemsize != left:
+        raise ValueError("the array is not as large as its head says")
     flat = np.frombuffer(content, kind, count, stream.tell())
     return flat.reshape(shape, order="F" if by_column else "C")

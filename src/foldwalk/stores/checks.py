@@ -12,6 +12,7 @@ from foldwalk.core.errors import BadInput
 
 LONGEST_KEY = 1024  # bytes of UTF-8
 LONGEST_METADATA = 65_536
+DEEPEST_METADATA = 100  # dictionaries and lists within each other
 _KIND = re.compile(r"[a-z0-9_-]+(/[a-z0-9_-]+)*")
 
 
@@ -60,7 +61,17 @@ def metadata_text(key: str, metadata: Mapping[str, Any]) -> str:
         raise BadInput(f"the metadata of {key!r} cannot be written as JSON: {error}.") from None
     if len(text) > LONGEST_METADATA:
         raise BadInput(f"the metadata of {key!r} is longer than {LONGEST_METADATA} letters of JSON.")
+    if nests_deeper(metadata, DEEPEST_METADATA):
+        raise BadInput(f"the metadata of {key!r} nests deeper than {DEEPEST_METADATA} levels.")
     return text
+
+
+def nests_deeper(value: Any, levels: int) -> bool:
+    """Whether dictionaries and lists lie within each other on more than so many levels."""
+    if not isinstance(value, (Mapping, list, tuple)):
+        return False
+    within = value.values() if isinstance(value, Mapping) else value
+    return levels == 0 or any(nests_deeper(member, levels - 1) for member in within)
 
 
 def metadata_texts(keys: Sequence[str], metadata: Mapping[str, Mapping[str, Any]] | None) -> list[str | None]:
@@ -75,8 +86,12 @@ def metadata_texts(keys: Sequence[str], metadata: Mapping[str, Mapping[str, Any]
     return [metadata_text(key, metadata[key]) if key in metadata else None for key in keys]
 
 
+def is_kind(kind: str) -> bool:
+    return _KIND.fullmatch(kind) is not None
+
+
 def check_kind(kind: str) -> str:
     """What rows are kept under: it may become a path."""
-    if not _KIND.fullmatch(kind):
+    if not is_kind(kind):
         raise BadInput(f"a kind of rows is words of a to z, 0 to 9, _ and - joined by /, not {kind!r}.")
     return kind

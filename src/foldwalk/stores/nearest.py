@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -17,6 +16,7 @@ from foldwalk.neighbors import prepare
 from foldwalk.neighbors.exact import exact_search
 from foldwalk.neighbors.scale import in_scale, own_scale, smallest_scale
 from foldwalk.stores.filters import allowed
+from foldwalk.stores.metadata import metadata_of
 from foldwalk.stores.types import Batch, Facts, Found
 
 TOLD_APART = (1 / 16, 16_384)
@@ -55,7 +55,7 @@ def matches(metadata: list[str], where: Mapping[str, Any] | None) -> npt.NDArray
     """Which of these metadata, as JSON, meet the conditions."""
     if not where:
         return np.ones(len(metadata), bool)
-    return allowed([json.loads(text) for text in metadata], where)
+    return allowed([metadata_of(text) for text in metadata], where)
 
 
 def _scale(rows: Vectors, metric: str) -> float:

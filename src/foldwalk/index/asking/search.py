@@ -6,7 +6,6 @@ the end to its last item: no hit is missed.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from foldwalk.index.types import Hit, Results
 from foldwalk.index.view import View
 from foldwalk.rerank.base import Reranker
 from foldwalk.stores.filters import allowed
+from foldwalk.stores.metadata import metadata_of
 
 # Similarity from which two items are shown as one.
 NEAR_DUPLICATE = 0.97
@@ -57,7 +57,7 @@ def search(
             float(score),
             float(similarities[item]),
             plain_place(similarities, mask, item),
-            json.loads(view.metadata_texts[item]),
+            metadata_of(view.metadata_texts[item], view.keys[item]),
             tuple(view.keys[twin] for twin in twins),
         )
         for place, (item, score, twins) in enumerate(found)

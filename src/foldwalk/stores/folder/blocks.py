@@ -7,6 +7,7 @@ when someone was stopped, is never read, and is cut off by the next writer.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from hashlib import blake2b
@@ -16,9 +17,22 @@ import numpy as np
 
 from foldwalk.core.types import Float32Array
 from foldwalk.stores.errors import Damaged
+from foldwalk.stores.folder.below import opened_file, opened_folder, plain_names
 
+FOLDER = "blocks"
 FIRST_BLOCK = "000001.f32"
 ROWS_AT_A_TIME = 16_384
+_NAME = re.compile(r"[0-9]{6,12}\.f32")
+
+
+def is_block(name: object) -> bool:
+    """Whether a file may be called so."""
+    return isinstance(name, str) and _NAME.fullmatch(name) is not None
+
+
+def next_block(name: str) -> str:
+    """The name of the file after this one: 000001.f32, 000002.f32, ..."""
+    return f"{int(name.split('.')[0]) + 1:06d}.f32"
 
 
 def checksum(rows: Float32Array) -> str:
@@ -28,10 +42,9 @@ def checksum(rows: Float32Array) -> str:
     return digest.hexdigest()
 
 
-def append(path: Path, committed: int, rows: Float32Array) -> None:
+def append(index: Path, block: str, committed: int, rows: Float32Array) -> None:
     """Write rows behind the `committed` ones, and make sure that they are on the disk."""
-    is_new = not path.exists()
-    with open(path, "wb" if is_new else "r+b", buffering=0) as file:
+    with opened_file(index, f"{FOLDER}/{block}", os.O_RDWR | os.O_CREAT) as file:
         end = committed * rows.shape[1] * 4
         file.truncate(end)
         file.seek(end)
@@ -40,42 +53,34 @@ def append(path: Path, committed: int, rows: Float32Array) -> None:
             while left:
                 left = left[file.write(left) :]
         os.fsync(file.fileno())
-    if is_new:
-        sync_folder(path.parent)
+    if committed == 0:  # the name is new, too
+        with opened_folder(index, FOLDER) as folder:
+            os.fsync(folder)
 
 
-def map_rows(path: Path, count: int, dim: int) -> Float32Array:
+def map_rows(index: Path, block: str, count: int, dim: int) -> Float32Array:
     """The first `count` rows of a file, as memory that is read when it is touched."""
     if count == 0:
         return np.zeros((0, dim), np.float32)
-    if not path.exists() or path.stat().st_size < count * dim * 4:
-        raise Damaged(f"{path} is missing or shorter than its {count} vectors; restore it from a copy.")
-    # Copy on write: kernels compiled for arrays of the usual, writable kind take it, and the file is safe.
-    return np.asarray(np.memmap(path, np.float32, "c", shape=(count, dim)))
+    with suppress(FileNotFoundError), opened_file(index, f"{FOLDER}/{block}") as file:
+        if os.fstat(file.fileno()).st_size >= count * dim * 4:
+            # Copy on write: kernels compiled for arrays of the usual, writable kind take it, and the file is
+            # safe.
+            return np.asarray(np.memmap(file, np.float32, "c", shape=(count, dim)))
+    place = index / FOLDER / block
+    raise Damaged(f"{place} is missing or shorter than its {count} vectors; restore it from a backup.")
 
 
-def cut_leftovers(folder: Path, current: str, size: int) -> None:
-    """Remove what was never committed: bytes behind the end, and files that are not the current one."""
-    for path in folder.iterdir():
-        if path.name != current:
-            path.unlink(missing_ok=True)
-    with suppress(FileNotFoundError):
-        if (folder / current).stat().st_size > size:
-            os.truncate(folder / current, size)
-
-
-def next_block(name: str) -> str:
-    """The name of the file after this one: 000001.f32, 000002.f32, ..."""
-    return f"{int(name.split('.')[0]) + 1:06d}.f32"
-
-
-def sync_folder(folder: Path) -> None:
-    """Make sure that the names of new files are on the disk, too."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+def cut_leftovers(index: Path, current: str, size: int) -> None:
+    """Remove what was never committed: bytes behind the end, and blocks that are not the current one."""
+    with opened_folder(index, FOLDER) as folder:
+        for name in plain_names(folder):
+            if is_block(name) and name != current:
+                with suppress(FileNotFoundError):
+                    os.unlink(name, dir_fd=folder)
+    with suppress(FileNotFoundError), opened_file(index, f"{FOLDER}/{current}", os.O_RDWR) as file:
+        if os.fstat(file.fileno()).st_size > size:
+            file.truncate(size)
 
 
 def _parts(rows: Float32Array) -> Iterator[Float32Array]:

@@ -17,21 +17,20 @@ from typing import Any
 
 from foldwalk.core.errors import BadInput, MissingData
 from foldwalk.neighbors.similarity import METRICS
-from foldwalk.stores.folder import formats
-from foldwalk.stores.folder.blocks import FIRST_BLOCK, sync_folder
-from foldwalk.stores.folder.checksums import row_checksum, teach
+from foldwalk.stores.folder import blocks, formats, rows
+from foldwalk.stores.folder.below import opened_folder
+from foldwalk.stores.folder.checksums import row_checksum
+from foldwalk.stores.folder.connecting import FILE, check_tables, connect
 from foldwalk.stores.folder.errors import read_errors, write_errors
 from foldwalk.stores.folder.lock import writer_lock
 from foldwalk.stores.folder.state import State
-
-FILE = "catalog.db"
 
 
 class Catalog:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._lock = threading.RLock()
-        self._db = _connect(folder, "ro")
+        self._db = connect(folder, "ro")
 
     @classmethod
     def create(cls, folder: Path, metric: str, backbone: str | None) -> Catalog:
@@ -45,18 +44,20 @@ class Catalog:
         made = folder.absolute().parent / f".{folder.name}-{secrets.token_hex(4)}"
         with write_errors(folder):
             try:
-                for part in (made, made / "blocks", made / "derived"):
+                for part in (made, made / blocks.FOLDER, made / rows.FOLDER):
                     part.mkdir()
-                db = _connect(made, "rwc")
+                (made / FILE).touch(exist_ok=False)  # by SQLite itself the group would never write
+                db = connect(made, "rw")
                 db.executescript(
                     f"PRAGMA journal_mode = WAL; PRAGMA user_version = {formats.FORMAT}; {formats.SCHEMA}"
                 )
-                state = (0, 0, 0, FIRST_BLOCK, 0, None, metric, backbone, None, secrets.token_hex(8))
+                state = (0, 0, 0, blocks.FIRST_BLOCK, 0, None, metric, backbone, None, secrets.token_hex(8))
                 places = ", ".join("?" * (len(state) + 1))
                 db.execute(f"INSERT INTO state VALUES ({places})", (*state, row_checksum(*state)))
                 db.close()
                 os.rename(made, folder)
-                sync_folder(folder.absolute().parent)
+                with opened_folder(folder.absolute().parent) as parent:
+                    os.fsync(parent)
             finally:
                 shutil.rmtree(made, ignore_errors=True)
         return cls(folder)
@@ -65,16 +66,13 @@ class Catalog:
     def open(cls, folder: Path) -> Catalog:
         if not folder.is_dir():
             raise MissingData(f"{folder} does not exist; make an index with  foldwalk index.")
-        if not (folder / FILE).is_file():
+        if not os.path.lexists(folder / FILE):
             raise BadInput(f"{folder} is not an index: it has no {FILE}; make one with  foldwalk index.")
         catalog = cls(folder)
         try:
-            (found,) = catalog.one("PRAGMA user_version")
-            if found > formats.FORMAT:
-                raise BadInput(f"{folder} was written by a newer foldwalk (format {found}); update foldwalk.")
-            if found < 1:
-                raise BadInput(f"{folder / FILE} is not the catalogue of an index.")
-            catalog.state()
+            with catalog.reading() as db:
+                check_tables(db, folder / FILE)
+                State.read(db)
         except BaseException:
             catalog.close()
             raise
@@ -83,10 +81,6 @@ class Catalog:
     def close(self) -> None:
         with self._lock:
             self._db.close()
-
-    @property
-    def blocks(self) -> Path:
-        return self.folder / "blocks"
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -103,7 +97,7 @@ class Catalog:
     def writing(self) -> Iterator[sqlite3.Connection]:
         """The writer's connection: the lock is held."""
         with write_errors(self.folder), writer_lock(self.folder):
-            db = _connect(self.folder, "rw")
+            db = connect(self.folder, "rw")
             try:
                 db.execute("PRAGMA synchronous = FULL")
                 yield db
@@ -117,8 +111,7 @@ class Catalog:
             return State.read(db)
 
     def version(self) -> int:
-        (version,) = self.one("SELECT version FROM state")
-        return int(version)
+        return self.state().version
 
     def one(self, query: str, *values: Any) -> Any:
         """The first row of an answer, None where there is none."""
@@ -137,13 +130,3 @@ def transaction(db: sqlite3.Connection) -> Iterator[None]:
         if db.in_transaction:  # SQLite itself goes back when the disk is full
             db.execute("ROLLBACK")
         raise
-
-
-def _connect(folder: Path, mode: str) -> sqlite3.Connection:
-    # A folder that cannot be written cannot hold the log either: nobody else writes there.
-    if mode == "ro" and not os.access(folder, os.W_OK) and not (folder / f"{FILE}-wal").exists():
-        mode = "ro&immutable=1"
-    address = f"{(folder / FILE).absolute().as_uri()}?mode={mode}"
-    db = sqlite3.connect(address, uri=True, timeout=30, isolation_level=None, check_same_thread=False)
-    teach(db)
-    return db

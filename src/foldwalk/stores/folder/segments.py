@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterator
 
 from foldwalk.core.types import Float32Array
+from foldwalk.stores.errors import Damaged
 from foldwalk.stores.folder.blocks import checksum
 
 PIECE = 2 * 2**20  # bytes
@@ -24,18 +25,27 @@ def pieces(stored: Float32Array, start: int, end: int) -> Iterator[tuple[int, in
 
 def note_appended(db: sqlite3.Connection, stored: Float32Array, committed: int) -> None:
     """Runs for the rows behind the committed ones; a small run before them is joined with them."""
-    last = db.execute("SELECT start, rows, checksum FROM segments ORDER BY start DESC LIMIT 1").fetchone()
     begin = committed
-    if last is not None and last[1] * stored.shape[1] * 4 < SMALLEST:
-        start, _, digest = last
-        if checksum(stored[start:committed]) == digest:  # what is damaged keeps the checksum that says so
+    for start, rows, digest in runs(db, "DESC LIMIT 1"):
+        # What is damaged keeps the checksum that says so.
+        if rows * stored.shape[1] * 4 < SMALLEST and checksum(stored[start:committed]) == digest:
             db.execute("DELETE FROM segments WHERE start = ?", (start,))
             begin = start
     db.executemany("INSERT INTO segments VALUES (?, ?, ?)", pieces(stored, begin, len(stored)))
 
 
+def runs(db: sqlite3.Connection, order: str = "ASC") -> Iterator[tuple[int, int, str]]:
+    """First row, number of rows and checksum of all runs."""
+    for start, rows, digest in db.execute(
+        f"SELECT start, rows, checksum FROM segments ORDER BY start {order}"
+    ):
+        if type(rows) is not int or rows < 1 or start < 0:
+            raise Damaged(f"the catalogue's run of vectors from {start!r} on is none that foldwalk writes.")
+        yield start, rows, digest
+
+
 def damaged_runs(db: sqlite3.Connection, stored: Float32Array) -> Iterator[tuple[int, int]]:
     """First and last row of the runs that differ from their checksums."""
-    for start, rows, digest in db.execute("SELECT start, rows, checksum FROM segments ORDER BY start"):
+    for start, rows, digest in runs(db):
         if checksum(stored[start : start + rows]) != digest:
             yield start, start + rows - 1

@@ -6,8 +6,10 @@ import sqlite3
 from dataclasses import dataclass, replace
 
 from foldwalk.core.errors import BadInput
+from foldwalk.neighbors.similarity import METRICS
 from foldwalk.stores.errors import Damaged
 from foldwalk.stores.folder import formats
+from foldwalk.stores.folder.blocks import is_block
 from foldwalk.stores.folder.checksums import SEALED, row_checksum
 from foldwalk.stores.types import Facts
 
@@ -43,11 +45,29 @@ class State:
         checksum = "checksum" if formats.has_checksums(format) else "NULL"
         found = db.execute(f"SELECT {SEALED['state']}, {checksum} FROM state").fetchone()
         if found is None:
-            raise Damaged("the catalogue has lost its state; restore it from a copy.")
+            raise Damaged("the catalogue has lost its state; restore it from a backup.")
         *values, sealed = found
         if formats.has_checksums(format) and sealed != row_checksum(*values):
-            raise Damaged("the catalogue's state differs from its checksum; restore it from a copy.")
-        return replace(cls(*values), format=format)
+            raise Damaged("the catalogue's state differs from its checksum; restore it from a backup.")
+        state = replace(cls(*values), format=format)
+        state.check()
+        return state
+
+    def check(self) -> None:
+        """Refuse what no foldwalk has written, before a file is opened or memory is taken by it."""
+        counts = (self.version, self.vectors_version, self.next_number, self.rows)
+        names = (self.backbone, self.identity)
+        sane = (
+            all(type(count) is int and count >= 0 for count in counts)
+            and (self.dim is None or (type(self.dim) is int and self.dim > 0))
+            and (self.dim is not None or self.rows == 0)
+            and self.metric in METRICS
+            and is_block(self.block)
+            and all(name is None or type(name) is str for name in names)
+            and type(self.uid) is str
+        )
+        if not sane:
+            raise Damaged("the catalogue's state is none that foldwalk writes; restore it from a backup.")
 
     def write(self, db: sqlite3.Connection) -> None:
         """In the present format."""

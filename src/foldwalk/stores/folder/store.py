@@ -5,20 +5,20 @@ The lock is POSIX's: it works on Linux and macOS, not on Windows.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
 
-from foldwalk.core.types import Float32Array, IntArray
+from foldwalk.core.types import Float32Array
 from foldwalk.stores.base import AT_A_TIME, Buffer, Store
 from foldwalk.stores.errors import Damaged, unknown_key
+from foldwalk.stores.folder import reading
 from foldwalk.stores.folder.blocks import map_rows
 from foldwalk.stores.folder.catalog import Catalog
 from foldwalk.stores.folder.formats import digest_column
@@ -40,7 +40,7 @@ class FolderStore(Store):
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
-        self.rows = RowFiles(catalog.folder / "derived")
+        self.rows = RowFiles(catalog.folder)
         self.url = self.place = str(catalog.folder)
 
     # Open and close ---------------------------------------------------------------------------------------
@@ -81,36 +81,36 @@ class FolderStore(Store):
 
     def scan(self, after: int = -1, batch: int = AT_A_TIME, with_vectors: bool = True) -> Batch:
         query = "SELECT number, key, row, metadata FROM items WHERE number > ? ORDER BY number LIMIT ?"
-        _, found, stored = self._read(query, (after, batch))
-        numbers, keys, places, texts = _columns(found)
+        state, found, stored = self._read(query, (after, batch))
+        numbers, keys, places, texts = reading.columns(found, state.rows)
         return Batch(numbers, keys, texts, stored[places] if with_vectors else stored[:0])
 
     def snapshot(self) -> Snapshot:
         query = "SELECT number, key, row, metadata FROM items ORDER BY number"
         state, found, stored = self._read(query)
-        numbers, keys, places, texts = _columns(found)
-        gapless = len(places) == state.rows
+        numbers, keys, places, texts = reading.columns(found, state.rows)
+        gapless = np.array_equal(places, np.arange(state.rows))
         return Snapshot(state.facts(), numbers, keys, texts, lambda: stored if gapless else stored[places])
 
     def fetch(self, keys: Sequence[str]) -> Fetched:
         state, rows, stored = self._read("SELECT row FROM items WHERE key = ?", each=keys)
         found = np.array([row is not None for row in rows], bool)
         out = np.zeros((len(keys), state.dim or 0), np.float32)
-        out[found] = stored[[row[0] for row in rows if row is not None]]
+        out[found] = stored[reading.places((row[0] for row in rows if row is not None), state.rows)]
         return Fetched(out, found)
 
     def items(self, keys: Sequence[str]) -> list[Item | None]:
         query = "SELECT key, metadata, source, added FROM items WHERE key = ?"
         with self.catalog.reading() as db:
             found = [db.execute(query, (key,)).fetchone() for key in keys]
-        return [row and Item(row[0], json.loads(row[1]), row[2], row[3]) for row in found]
+        return [row and reading.item(row) for row in found]
 
     def thumbnail(self, key: str) -> bytes | None:
         query = "SELECT jpeg FROM items LEFT JOIN thumbnails USING (number) WHERE key = ?"
         found = self.catalog.one(query, key)
         if found is None:
             raise unknown_key(key)
-        return None if found[0] is None else bytes(found[0])
+        return reading.picture(found[0])
 
     def sources(self) -> Iterator[Source]:
         after = -1
@@ -140,7 +140,7 @@ class FolderStore(Store):
                 else:
                     found = [db.execute(query, (key,)).fetchone() for key in each]
             try:
-                return state, found, map_rows(self.catalog.blocks / state.block, state.rows, state.dim or 0)
+                return state, found, map_rows(self.catalog.folder, state.block, state.rows, state.dim or 0)
             except Damaged:
                 if self.catalog.state().block == state.block:
                     raise  # else the file was replaced by a rebuild just now: look again
@@ -175,11 +175,10 @@ class FolderStore(Store):
 
     def size_in_bytes(self) -> int:
         total = 0
-        for path in self.catalog.folder.rglob("*"):
-            try:
-                total += path.stat().st_size if path.is_file() else 0
-            except FileNotFoundError:  # files of others may vanish while they are counted
-                continue
+        for _, _, names, folder in os.fwalk(self.catalog.folder):
+            for name in names:
+                with suppress(FileNotFoundError):  # files of others may vanish while they are counted
+                    total += os.stat(name, dir_fd=folder, follow_symlinks=False).st_size
         return total
 
     def gaps(self) -> float:
@@ -193,10 +192,3 @@ class FolderStore(Store):
 
 def _folder(url: str) -> Path:
     return Path(unquote(urlsplit(url).path) if url.startswith("file://") else url)
-
-
-def _columns(found: list[Any]) -> tuple[IntArray, list[str], IntArray, list[str]]:
-    """Rows of (number, key, row, metadata) as columns."""
-    numbers = np.array([number for number, *_ in found], np.int64)
-    places = np.array([row for _, _, row, _ in found], np.int64)
-    return numbers, [key for _, key, *_ in found], places, [text for *_, text in found]

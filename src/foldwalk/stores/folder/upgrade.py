@@ -13,19 +13,19 @@ from pathlib import Path
 from foldwalk.stores.folder import formats
 from foldwalk.stores.folder.blocks import checksum, map_rows
 from foldwalk.stores.folder.checksums import seal
-from foldwalk.stores.folder.segments import pieces
+from foldwalk.stores.folder.segments import pieces, runs
 
 
-def bring_up_to_date(db: sqlite3.Connection, blocks: Path) -> None:
+def bring_up_to_date(db: sqlite3.Connection, index: Path) -> None:
     """Every step that is missing; within the caller's transaction."""
     (found,) = db.execute("PRAGMA user_version").fetchone()
     for number in range(found, formats.FORMAT):
-        STEPS[number](db, blocks)
+        STEPS[number](db, index)
     if found < formats.FORMAT:
         db.execute(f"PRAGMA user_version = {formats.FORMAT}")
 
 
-def _seal_rows(db: sqlite3.Connection, blocks: Path) -> None:
+def _seal_rows(db: sqlite3.Connection, index: Path) -> None:
     db.execute("ALTER TABLE items ADD COLUMN digest TEXT")
     for table in ("state", "items", "thumbnails"):
         db.execute(f"ALTER TABLE {table} ADD COLUMN checksum INTEGER")
@@ -34,8 +34,8 @@ def _seal_rows(db: sqlite3.Connection, blocks: Path) -> None:
         "CREATE TABLE roots (prefix TEXT PRIMARY KEY NOT NULL, folder TEXT NOT NULL, checksum INTEGER)"
     )
     block, rows, dim = db.execute("SELECT block, rows, dim FROM state").fetchone()
-    stored = map_rows(blocks / block, rows, dim or 0)
-    for start, count, digest in db.execute("SELECT start, rows, checksum FROM segments").fetchall():
+    stored = map_rows(index, block, rows, dim or 0)
+    for start, count, digest in list(runs(db)):
         part = stored[start : start + count]
         if checksum(part) == digest:  # what is damaged keeps the checksum that says so
             db.execute("DELETE FROM segments WHERE start = ?", (start,))

@@ -6,7 +6,6 @@ Checksums of all vectors, counts and places, finite numbers of the right length,
 from __future__ import annotations
 
 import io
-import json
 import sqlite3
 from collections.abc import Iterator
 
@@ -19,8 +18,9 @@ from foldwalk.stores.folder.blocks import ROWS_AT_A_TIME, map_rows
 from foldwalk.stores.folder.catalog import Catalog
 from foldwalk.stores.folder.checksums import unsound
 from foldwalk.stores.folder.formats import has_checksums
-from foldwalk.stores.folder.segments import damaged_runs
+from foldwalk.stores.folder.segments import damaged_runs, runs
 from foldwalk.stores.folder.state import State
+from foldwalk.stores.metadata import metadata_of
 from foldwalk.stores.types import Checked
 
 UNIT_LENGTH = 1e-3  # what the length of a stored vector may differ from one
@@ -37,7 +37,7 @@ def verify(catalog: Catalog) -> Checked:
         misplaced = tuple(_misplaced(db, state))
         problems = (*misplaced, *_row_problems(db, state), *_metadata_problems(db, state))
         try:
-            stored = map_rows(catalog.blocks / state.block, state.rows, state.dim or 0)
+            stored = map_rows(catalog.folder, state.block, state.rows, state.dim or 0)
         except Damaged as error:
             return Checked(items, runs, (*problems, str(error)), readable=False)
         problems += (
@@ -70,15 +70,14 @@ def _metadata_problems(db: sqlite3.Connection, state: State) -> Iterator[str]:
         yield f"item {late[0]!r} has a number that was never given."
     for key, text in db.execute("SELECT key, metadata FROM items WHERE metadata != '{}'"):
         try:
-            if not isinstance(json.loads(text), dict):
-                yield f"the metadata of {key!r} is not a dictionary."
-        except ValueError:
-            yield f"the metadata of {key!r} is not JSON."
+            metadata_of(text, key)
+        except Damaged as error:
+            yield str(error)
 
 
 def _segment_problems(db: sqlite3.Connection, state: State, stored: Float32Array) -> Iterator[str]:
     end = 0
-    for start, rows in db.execute("SELECT start, rows FROM segments ORDER BY start"):
+    for start, rows, _ in runs(db):
         if start != end:
             yield f"vectors {end} to {start} belong to no committed run."
         end = start + rows

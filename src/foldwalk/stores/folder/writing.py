@@ -19,6 +19,7 @@ from foldwalk.stores.folder.checksums import row_checksum
 from foldwalk.stores.folder.compacting import compact
 from foldwalk.stores.folder.formats import digest_column
 from foldwalk.stores.folder.items import Present, alter, delete, insert, of_file
+from foldwalk.stores.folder.reading import places
 from foldwalk.stores.folder.roots import read_roots
 from foldwalk.stores.folder.segments import note_appended
 from foldwalk.stores.folder.state import State
@@ -104,8 +105,8 @@ class FolderWriter(Writer):
         (items,) = self.db.execute("SELECT count(*) FROM items").fetchone()
         if items < state.rows and state.dim is not None:
             with self._change(state) as changed:
-                compacted = compact(self.db, self.catalog.blocks, changed)
-            cut_leftovers(self.catalog.blocks, compacted.block, compacted.rows * state.dim * 4)
+                compacted = compact(self.db, self.catalog.folder, changed)
+            cut_leftovers(self.catalog.folder, compacted.block, compacted.rows * state.dim * 4)
 
     @contextmanager
     def _change(self, state: State, rows: Float32Array | None = None) -> Iterator[State]:
@@ -113,11 +114,11 @@ class FolderWriter(Writer):
 
         Gives the state after it, which is the caller's to write; what stopped writers left is cut off first.
         """
-        path = self.catalog.blocks / state.block
-        cut_leftovers(self.catalog.blocks, state.block, state.rows * (state.dim or 0) * 4)
+        index = self.catalog.folder
+        cut_leftovers(index, state.block, state.rows * (state.dim or 0) * 4)
         changed = replace(state, version=state.version + 1)
         if rows is not None and len(rows):
-            append(path, state.rows, rows)
+            append(index, state.block, state.rows, rows)
             changed = replace(
                 changed,
                 dim=rows.shape[1],
@@ -126,14 +127,16 @@ class FolderWriter(Writer):
                 vectors_version=changed.version,
             )
         with transaction(self.db):
-            bring_up_to_date(self.db, self.catalog.blocks)
+            bring_up_to_date(self.db, index)
             if changed.rows > state.rows:
-                note_appended(self.db, map_rows(path, changed.rows, changed.dim or 0), state.rows)
+                note_appended(
+                    self.db, map_rows(index, state.block, changed.rows, changed.dim or 0), state.rows
+                )
             yield changed
 
     def _present(self, state: State, rows: Float32Array, records: Sequence[Record]) -> list[Present | None]:
         """For each record the item that has its key already."""
-        stored = map_rows(self.catalog.blocks / state.block, state.rows, state.dim or rows.shape[1])
+        stored = map_rows(self.catalog.folder, state.block, state.rows, state.dim or rows.shape[1])
         columns = f"number, row, metadata, source, size, mtime, {digest_column(state.format)}"
         found: list[Present | None] = []
         for vector, record in zip(rows, records, strict=True):
@@ -142,7 +145,8 @@ class FolderWriter(Writer):
                 found.append(None)
             else:
                 number, row, metadata, *file = old
-                found.append(Present(number, metadata, tuple(file), np.array_equal(stored[row], vector)))
+                (place,) = places([row], state.rows)
+                found.append(Present(number, metadata, tuple(file), np.array_equal(stored[place], vector)))
         return found
 
     def _number(self, key: str) -> int:

@@ -1,0 +1,50 @@
+"""Rows of the catalogue as values. They may be a stranger's: what they are is looked at before it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from foldwalk.core.types import IntArray
+from foldwalk.stores.errors import Damaged
+from foldwalk.stores.metadata import metadata_of
+from foldwalk.stores.types import Item
+
+Columns = tuple[IntArray, list[str], IntArray, list[str]]
+
+
+def columns(found: Sequence[Any], rows: int) -> Columns:
+    """Rows of (number, key, row, metadata) as columns; `rows` is how many vectors there are."""
+    numbers = np.array([number for number, *_ in found], np.int64)
+    keys, texts = [key for _, key, *_ in found], [text for *_, text in found]
+    for name, values in (("key", keys), ("metadata", texts)):
+        if not all(type(value) is str for value in values):
+            raise Damaged(f"the catalogue has a {name} that is no text; restore it from a backup.")
+    return numbers, keys, places((row for _, _, row, _ in found), rows), texts
+
+
+def places(found: Iterable[Any], rows: int) -> IntArray:
+    """Places of vectors among so many."""
+    try:
+        asked = np.array(list(found), np.int64)
+    except (TypeError, ValueError, OverflowError):
+        asked = np.array([-1])
+    if len(asked) and (asked.min() < 0 or asked.max() >= rows):
+        raise Damaged("an item of the catalogue points behind the last vector; restore it from a backup.")
+    return asked
+
+
+def item(found: Any) -> Item:
+    """Of a row of (key, metadata, source, added)."""
+    key, metadata, source, added = found
+    if type(added) is not str or not (source is None or type(source) is str):
+        raise Damaged(f"what the catalogue has of item {key!r} is no text; restore it from a backup.")
+    return Item(key, metadata_of(metadata, key), source, added)
+
+
+def picture(found: Any) -> bytes | None:
+    if found is not None and type(found) is not bytes:
+        raise Damaged("a thumbnail of the catalogue is no picture; restore it from a backup.")
+    return found

@@ -149,6 +149,25 @@ def test_a_second_folder_is_told(run, photos, tmp_path):
     assert (report["unchanged"], report["roots"]) == (2, {"more/": str(tmp_path / "more")})
 
 
+def test_sync(run, photos, tmp_path):
+    run("index", "photos", "--backbone", "pixels")
+    (photos / "0.png").rename(photos / "zero.png")
+    (photos / "1.png").unlink()
+    code, out, err = run("sync", "photos.fold")
+    assert (code, "0 added, 4 unchanged, 1 moved, 1 removed, 1 left out, 5 items" in out) == (0, True)
+    assert "removed: 1.png" in err
+    photos.rename(tmp_path / ".unplugged")
+    code, out, err = run("sync", "photos.fold", "--json")
+    report = json.loads(out)
+    assert (code, report["items"], report["removed"]) == (0, 5, 0)
+    assert report["notes"] == [f"{photos} is not there; what the index has of it stays"]
+    assert err.strip() == ""
+    photos.mkdir()
+    assert "--force" in run("sync", "photos.fold")[2]
+    code, out, _ = run("sync", "photos.fold", "--force")
+    assert (code, "5 removed, 0 items" in out) == (0, True)
+
+
 @pytest.mark.usefixtures("collection")
 def test_add_remove_and_the_rest(run, tmp_path):
     np.savez(tmp_path / "w.npz", vectors=clustered(n=3, d=8, seed=2)[0], keys=np.array(["x", "y", "z"]))
@@ -205,6 +224,9 @@ def test_verify_ends_with_one_where_something_is_wrong(run, collection):
         ("add", "x.fold", "bad.npy"),
         ("add", "absent.fold", "v.npy"),
         ("add", "empty", "v.npy"),
+        ("sync", "x.fold"),
+        ("sync", "x.fold", "absent"),
+        ("sync", "absent.fold"),
         ("remove", "x.fold", "nobody"),
         ("search", "x.fold"),
         ("search", "x.fold", "nobody"),

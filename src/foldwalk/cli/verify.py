@@ -21,6 +21,7 @@ def verify(index: IndexPlace, as_json: AsJson = False) -> None:
         for problem in found.problems:
             print(problem)
         state = "all is well" if found.ok else f"{len(found.problems)} problems"
-        print(f"{index}: {found.items} items in {found.blocks} runs of vectors, {state}")
+        read = f"{found.bytes / 1e6:.1f} MB read, {found.bytes_per_second / 1e6:.0f} MB a second"
+        print(f"{index}: {found.items} items in {found.blocks} runs of vectors, {state} ({read})")
     if not found.ok:
         raise typer.Exit(1)

@@ -126,9 +126,11 @@ class Info(AsDict):
 
 @dataclass(frozen=True)
 class Verification(AsDict):
-    """`blocks` counts the runs of vectors whose checksums were compared."""
+    """`blocks` counts the runs of vectors whose checksums were compared, `bytes` what was read for it."""
 
     ok: bool
     items: int
     blocks: int
     problems: tuple[str, ...]
+    bytes: int = 0
+    bytes_per_second: float = 0.0

@@ -6,6 +6,7 @@ searched exactly.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import closing
 
@@ -30,15 +31,18 @@ def verify(place: PathLike) -> Verification:
     """By a connection of its own, so that searches need not wait."""
     checked = Checked(0, 0, ())
     problems: list[str] = []
+    began, seconds = time.perf_counter(), 0.0
     try:
         with closing(stores.open(place)) as store:
             checked = store.verify()
+            seconds = time.perf_counter() - began
             problems += checked.problems
             if checked.readable:
                 problems += _graph_problems(store)
     except Damaged as error:
         problems.append(str(error))
-    return Verification(not problems, checked.items, checked.runs, tuple(problems))
+    speed = checked.bytes / seconds if seconds else 0.0
+    return Verification(not problems, checked.items, checked.runs, tuple(problems), checked.bytes, speed)
 
 
 def _graph_problems(store: Store) -> Iterator[str]:

@@ -91,7 +91,8 @@ def test_format_1_opens_as_it_was_written(old, monkeypatch):
         assert index.thumbnail("a3") == jpeg()
         assert (index.neighbors().ids == wanted.ids).all()
         assert index.search("a1", top=3, method="plain", where={"year": 1990}).hits[0].key == "a3"
-        assert index.verify().as_dict() == {"ok": True, "items": 69, "blocks": 2, "problems": ()}
+        found = index.verify()
+        assert (found.ok, found.items, found.blocks, found.problems) == (True, 69, 2, ())
         facts = index.store.facts()
         assert (facts.format, facts.uid, facts.identity, facts.next_number) == (1, UID, "pixels 4x4", 70)
         index.add_vectors(vectors[:1] + 1, ["new"])

@@ -41,7 +41,8 @@ def verify(
             print(problem)
         for what, names in found.files.as_dict().items() if found.files else ():
             tell_some(_WORDS[what], names, print)
-        print(f"{index}: {found.items} items in {found.blocks} runs of vectors, {_state(found)}")
+        read = f"{found.bytes / 1e6:.1f} MB read, {found.bytes_per_second / 1e6:.0f} MB a second"
+        print(f"{index}: {found.items} items in {found.blocks} runs of vectors, {_state(found)} ({read})")
     if not found.ok:
         raise typer.Exit(1)
 

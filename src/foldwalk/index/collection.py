@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from foldwalk import stores
+from foldwalk.core.errors import FoldwalkError
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import Float32Array
 from foldwalk.core.vector_files import VectorFile
@@ -313,8 +314,10 @@ class Index:
         """Around a call that writes: threads take turns, and afterwards the graph is brought up to date."""
         with self._writing:
             yield
-            if self.refresh():
-                self._view.graph()
+            # The change is there, whatever comes of the graph: who needs it next brings it up to date.
+            with suppress(OSError, MemoryError, FoldwalkError):
+                if self.refresh():
+                    self._view.graph()
 
     def _added(self, add: Callable[[], AddReport]) -> AddReport:
         """Add, bring the graph up to date, and say how long both took."""

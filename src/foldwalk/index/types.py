@@ -161,10 +161,15 @@ class FileCheck(AsDict):
 
 @dataclass(frozen=True)
 class Verification(AsDict):
-    """`blocks` counts the runs of vectors whose checksums were compared; `files` is there if asked for."""
+    """`blocks` counts the runs of vectors whose checksums were compared, `bytes` what was read for it.
+
+    `files` is there if it was asked for.
+    """
 
     ok: bool
     items: int
     blocks: int
     problems: tuple[str, ...]
+    bytes: int = 0
+    bytes_per_second: float = 0.0
     files: FileCheck | None = None

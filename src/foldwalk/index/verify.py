@@ -6,6 +6,7 @@ searched exactly.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import closing
 
@@ -31,9 +32,11 @@ def verify(place: PathLike, files: bool = False) -> Verification:
     """By a connection of its own, so that searches need not wait; with `files` also those of the items."""
     checked, compared = Checked(0, 0, ()), None
     problems: list[str] = []
+    began, seconds = time.perf_counter(), 0.0
     try:
         with closing(stores.open(place)) as store:
             checked = store.verify()
+            seconds = time.perf_counter() - began
             problems += checked.problems
             if checked.readable:
                 problems += _graph_problems(store)
@@ -42,7 +45,8 @@ def verify(place: PathLike, files: bool = False) -> Verification:
     except Damaged as error:
         problems.append(str(error))
     ok = not problems and (compared is None or compared.ok)
-    return Verification(ok, checked.items, checked.runs, tuple(problems), compared)
+    speed = checked.bytes / seconds if seconds else 0.0
+    return Verification(ok, checked.items, checked.runs, tuple(problems), checked.bytes, speed, compared)
 
 
 def _graph_problems(store: Store) -> Iterator[str]:

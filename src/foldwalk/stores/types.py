@@ -132,13 +132,14 @@ class Checked(NamedTuple):
     """What a store found when it checked itself.
 
     `runs` counts the runs of vectors whose checksums were compared; `readable` says whether vectors can be
-    read at all.
+    read at all; `bytes` is how much was read.
     """
 
     items: int
     runs: int
     problems: tuple[str, ...]
     readable: bool = True
+    bytes: int = 0
 
 
 class Snapshot:

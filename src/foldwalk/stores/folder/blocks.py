@@ -22,6 +22,7 @@ from foldwalk.stores.folder.below import opened_file, opened_folder, plain_names
 FOLDER = "blocks"
 FIRST_BLOCK = "000001.f32"
 ROWS_AT_A_TIME = 16_384
+BYTES_AT_A_TIME = 2**20
 _NAME = re.compile(r"[0-9]{6,12}\.f32")
 
 
@@ -40,6 +41,20 @@ def checksum(rows: Float32Array) -> str:
     for part in _parts(rows):
         digest.update(memoryview(part))  # type: ignore[arg-type]
     return digest.hexdigest()
+
+
+def stored_checksum(index: Path, block: str, start: int, rows: int, dim: int) -> str | None:
+    """That of rows as they are on the disk, read a few at a time; None where they cannot all be read."""
+    digest, left = blake2b(digest_size=16), rows * dim * 4
+    try:
+        with opened_file(index, f"{FOLDER}/{block}") as file:
+            file.seek(start * dim * 4)
+            while left and (part := file.read(min(left, BYTES_AT_A_TIME))):
+                digest.update(part)
+                left -= len(part)
+    except (OSError, OverflowError):
+        return None
+    return digest.hexdigest() if left == 0 else None
 
 
 def append(index: Path, block: str, committed: int, rows: Float32Array) -> None:

@@ -10,6 +10,7 @@ import secrets
 import shutil
 import sqlite3
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,14 +22,16 @@ from foldwalk.stores.folder import blocks, formats, rows
 from foldwalk.stores.folder.below import opened_folder
 from foldwalk.stores.folder.checksums import row_checksum
 from foldwalk.stores.folder.connecting import FILE, check_tables, connect
-from foldwalk.stores.folder.errors import read_errors, write_errors
+from foldwalk.stores.folder.errors import nothing_changed, read_errors, write_errors
 from foldwalk.stores.folder.lock import writer_lock
 from foldwalk.stores.folder.state import State
+from foldwalk.stores.folder.watch import Watch
 
 
 class Catalog:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.watch = Watch(folder)
         self._lock = threading.RLock()
         self._db = connect(folder, "ro")
 
@@ -42,7 +45,7 @@ class Catalog:
         if not folder.absolute().parent.is_dir():
             raise MissingData(f"{folder.absolute().parent} is not a folder; create it first.")
         made = folder.absolute().parent / f".{folder.name}-{secrets.token_hex(4)}"
-        with write_errors(folder):
+        with write_errors(folder, nothing_changed):
             try:
                 for part in (made, made / blocks.FOLDER, made / rows.FOLDER):
                     part.mkdir()
@@ -76,16 +79,20 @@ class Catalog:
         except BaseException:
             catalog.close()
             raise
+        weakref.finalize(catalog, catalog.watch.stop)
+        catalog.watch.start()
         return catalog
 
     def close(self) -> None:
+        self.watch.stop()
         with self._lock:
             self._db.close()
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """A connection that sees one committed version throughout."""
-        with self._lock, read_errors(self.folder / FILE):
+        self.watch.check()
+        with self._lock, read_errors(self.folder):
             self._db.execute("BEGIN")
             try:
                 yield self._db
@@ -96,15 +103,22 @@ class Catalog:
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """The writer's connection: the lock is held."""
-        with write_errors(self.folder), writer_lock(self.folder):
+        self.watch.check()
+        with write_errors(self.folder, nothing_changed), writer_lock(self.folder):
             db = connect(self.folder, "rw")
             try:
                 db.execute("PRAGMA synchronous = FULL")
-                yield db
+                before = State.read(db).version
+                with write_errors(self.folder, lambda: self._since(before)):
+                    yield db
             finally:
                 with suppress(sqlite3.Error):  # what is committed stays so without it
                     db.execute("PRAGMA wal_checkpoint")
                 db.close()
+
+    def _since(self, before: int) -> str:
+        same = self.state().version == before
+        return nothing_changed() if same else "what was committed before it stays"
 
     def state(self) -> State:
         with self.reading() as db:
@@ -115,7 +129,8 @@ class Catalog:
 
     def one(self, query: str, *values: Any) -> Any:
         """The first row of an answer, None where there is none."""
-        with self._lock, read_errors(self.folder / FILE):
+        self.watch.check()
+        with self._lock, read_errors(self.folder):
             return self._db.execute(query, values).fetchone()
 
 

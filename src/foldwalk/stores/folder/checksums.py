@@ -7,7 +7,6 @@ that no damage is sealed anew.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
 from hashlib import blake2b
 
 Value = str | bytes | int | float | None
@@ -49,10 +48,3 @@ def is_sound(db: sqlite3.Connection, table: str, number: int) -> bool:
     """Whether a row is the one that was sealed."""
     query = f"SELECT checksum IS row_checksum({SEALED[table]}) FROM {table} WHERE number = ?"
     return bool(db.execute(query, (number,)).fetchone()[0])
-
-
-def unsound(db: sqlite3.Connection, table: str, named_by: str) -> Iterator[Value]:
-    """What names the rows that differ from their checksums."""
-    query = f"SELECT {named_by} FROM {table} WHERE checksum IS NOT row_checksum({SEALED[table]})"
-    for (name,) in db.execute(query):
-        yield name

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
-from foldwalk.stores.errors import Damaged
 from foldwalk.stores.folder.blocks import ROWS_AT_A_TIME, append, map_rows, next_block
-from foldwalk.stores.folder.checksums import seal, unsound
+from foldwalk.stores.folder.checking import row_steps, vector_steps
+from foldwalk.stores.folder.checksums import seal
+from foldwalk.stores.folder.errors import damaged
 from foldwalk.stores.folder.reading import places
-from foldwalk.stores.folder.segments import damaged_runs, pieces
+from foldwalk.stores.folder.segments import pieces
 from foldwalk.stores.folder.state import State
 
 
@@ -21,10 +23,8 @@ def compact(db: sqlite3.Connection, index: Path, changed: State) -> State:
     """
     dim = changed.dim or 0
     old = map_rows(index, changed.block, changed.rows, dim)
-    for start, end in damaged_runs(db, old):
-        raise Damaged(f"vectors {start} to {end} in {changed.block} differ from their checksum.")
-    for key in unsound(db, "items", "key"):
-        raise Damaged(f"what the catalogue has of item {key!r} differs from its checksum.")
+    for problem in chain.from_iterable((*vector_steps(db, index, changed), *row_steps(db, "items"))):
+        raise damaged(index, problem)
     items = db.execute("SELECT number, row FROM items ORDER BY number").fetchall()
     block, written = next_block(changed.block), 0
     for start in range(0, len(items), ROWS_AT_A_TIME):

@@ -70,7 +70,7 @@ def alter(db: sqlite3.Connection, number: int, changes: Mapping[str, Any]) -> No
     """New values for some columns of an item."""
     if not is_sound(db, "items", number):
         (key,) = db.execute("SELECT key FROM items WHERE number = ?", (number,)).fetchone()
-        raise Damaged(f"what the catalogue has of item {key!r} differs from its checksum.")
+        raise Damaged(f"what the catalogue has of item {key!r} differs from its checksum; repair it first.")
     names = ", ".join(f"{name} = ?" for name in changes)
     db.execute(f"UPDATE items SET {names} WHERE number = ?", (*changes.values(), number))
     seal(db, "items", number)

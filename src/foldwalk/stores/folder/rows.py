@@ -43,7 +43,7 @@ class RowFiles:
                     for name, content in rows.items():
                         with archive.open(name + _SUFFIX, "w", force_zip64=True) as member:
                             member.write(content)
-        except (OSError, Damaged):
+        except (OSError, Damaged, ValueError, MemoryError):  # ValueError: an archive that was broken off
             return False
         return True
 

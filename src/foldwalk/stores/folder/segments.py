@@ -42,10 +42,3 @@ def runs(db: sqlite3.Connection, order: str = "ASC") -> Iterator[tuple[int, int,
         if type(rows) is not int or rows < 1 or start < 0:
             raise Damaged(f"the catalogue's run of vectors from {start!r} on is none that foldwalk writes.")
         yield start, rows, digest
-
-
-def damaged_runs(db: sqlite3.Connection, stored: Float32Array) -> Iterator[tuple[int, int]]:
-    """First and last row of the runs that differ from their checksums."""
-    for start, rows, digest in runs(db):
-        if checksum(stored[start : start + rows]) != digest:
-            yield start, start + rows - 1

@@ -8,17 +8,18 @@ from __future__ import annotations
 import io
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
-from foldwalk.core.types import Float32Array
 from foldwalk.stores.errors import Damaged
 from foldwalk.stores.folder.blocks import ROWS_AT_A_TIME, map_rows
-from foldwalk.stores.folder.catalog import Catalog
-from foldwalk.stores.folder.checksums import unsound
-from foldwalk.stores.folder.formats import has_checksums
-from foldwalk.stores.folder.segments import damaged_runs, runs
+from foldwalk.stores.folder.checking import steps
+from foldwalk.stores.folder.connecting import FILE, connect
+from foldwalk.stores.folder.errors import read_errors
+from foldwalk.stores.folder.segments import runs
 from foldwalk.stores.folder.state import State
 from foldwalk.stores.metadata import metadata_of
 from foldwalk.stores.types import Checked
@@ -26,42 +27,29 @@ from foldwalk.stores.types import Checked
 UNIT_LENGTH = 1e-3  # what the length of a stored vector may differ from one
 
 
-def verify(catalog: Catalog) -> Checked:
-    with catalog.reading() as db:
-        broken = [text for (text,) in db.execute("PRAGMA quick_check") if text != "ok"]
-        (items,) = db.execute("SELECT count(*) FROM items").fetchone()
-        (runs,) = db.execute("SELECT count(*) FROM segments").fetchone()
-        if broken:
-            return Checked(items, runs, (f"the catalogue is damaged: {broken[0]}.",), readable=False)
-        state = State.read(db)
-        misplaced = tuple(_misplaced(db, state))
-        problems = (*misplaced, *_row_problems(db, state), *_metadata_problems(db, state))
+def verify(index: Path) -> Checked:
+    """By a connection of its own, which sees one version throughout and lets others go on."""
+    with closing(connect(index, "ro")) as db, read_errors(index):
+        db.execute("BEGIN")
+        sealed = tuple(problem for found in steps(db, index) for problem in found)
         try:
-            stored = map_rows(catalog.folder, state.block, state.rows, state.dim or 0)
-        except Damaged as error:
-            return Checked(items, runs, (*problems, str(error)), readable=False)
-        problems += (
-            *_segment_problems(db, state, stored),
-            *_vector_problems(state, stored),
-            *_thumbnail_problems(db),
-        )
-    return Checked(items, runs, problems, readable=not misplaced)
+            state = State.read(db)
+            (items,) = db.execute("SELECT count(*) FROM items").fetchone()
+            misplaced = tuple(_misplaced(db, state))
+            told = (*misplaced, *_metadata_problems(db, state), *_run_problems(db, state))
+            told += (*_thumbnail_problems(db), *_vector_problems(index, state))
+            size = (index / FILE).stat().st_size + state.rows * (state.dim or 0) * 4
+            return Checked(items, len(list(runs(db))), (*sealed, *told), not misplaced, size)
+        except (Damaged, sqlite3.Error) as error:
+            known = sealed or (f"the catalogue cannot be read ({error}).",)
+            more = (str(error),) if isinstance(error, Damaged) and str(error) not in sealed else ()
+            return Checked(0, 0, (*known, *more), readable=False)
 
 
 def _misplaced(db: sqlite3.Connection, state: State) -> Iterator[str]:
     outside = db.execute("SELECT key FROM items WHERE row < 0 OR row >= ?", (state.rows,)).fetchone()
     if outside:
         yield f"item {outside[0]!r} points behind the last vector."
-
-
-def _row_problems(db: sqlite3.Connection, state: State) -> Iterator[str]:
-    if has_checksums(state.format):
-        for key in unsound(db, "items", "key"):
-            yield f"what the catalogue has of item {key!r} differs from its checksum."
-        for number in unsound(db, "thumbnails", "number"):
-            yield f"the thumbnail of item number {number!r} differs from its checksum."
-        for prefix in unsound(db, "roots", "prefix"):
-            yield f"the folder of the sources {prefix!r} differs from its checksum."
 
 
 def _metadata_problems(db: sqlite3.Connection, state: State) -> Iterator[str]:
@@ -75,19 +63,18 @@ def _metadata_problems(db: sqlite3.Connection, state: State) -> Iterator[str]:
             yield str(error)
 
 
-def _segment_problems(db: sqlite3.Connection, state: State, stored: Float32Array) -> Iterator[str]:
+def _run_problems(db: sqlite3.Connection, state: State) -> Iterator[str]:
     end = 0
     for start, rows, _ in runs(db):
         if start != end:
             yield f"vectors {end} to {start} belong to no committed run."
         end = start + rows
-    for start, last in damaged_runs(db, stored):
-        yield f"vectors {start} to {last} in {state.block} differ from their checksum."
     if end != state.rows:
         yield f"the catalogue counts {state.rows} vectors, but its runs end at {end}."
 
 
-def _vector_problems(state: State, stored: Float32Array) -> Iterator[str]:
+def _vector_problems(index: Path, state: State) -> Iterator[str]:
+    stored = map_rows(index, state.block, state.rows, state.dim or 0)
     for start in range(0, len(stored), ROWS_AT_A_TIME):
         part = stored[start : start + ROWS_AT_A_TIME]
         if not np.isfinite(part).all():

@@ -17,8 +17,10 @@ from foldwalk.stores.folder.blocks import append, cut_leftovers, map_rows, next_
 from foldwalk.stores.folder.catalog import Catalog, transaction
 from foldwalk.stores.folder.checksums import row_checksum
 from foldwalk.stores.folder.compacting import compact
+from foldwalk.stores.folder.errors import nothing_changed, write_errors
 from foldwalk.stores.folder.formats import digest_column
 from foldwalk.stores.folder.items import Present, alter, delete, insert, of_file
+from foldwalk.stores.folder.outcome import outcome
 from foldwalk.stores.folder.reading import places
 from foldwalk.stores.folder.roots import read_roots
 from foldwalk.stores.folder.segments import note_appended
@@ -49,7 +51,8 @@ class FolderWriter(Writer):
         noted = {old.number: changes for old, record in kept if (changes := old.changes(record))}
         relabelled = sum(old.relabelled(record) for old, record in kept)
         if fresh or noted:
-            with self._change(state, rows if len(fresh) == len(rows) else rows[fresh]) as changed:
+            written = rows if len(fresh) == len(rows) else rows[fresh]
+            with self._change(state, written, grows=bool(fresh or relabelled)) as changed:
                 if fresh:
                     replaced = [known[i] for i in fresh]
                     insert(self.db, state.next_number, state.rows, [records[i] for i in fresh], replaced)
@@ -109,30 +112,32 @@ class FolderWriter(Writer):
             cut_leftovers(self.catalog.folder, compacted.block, compacted.rows * state.dim * 4)
 
     @contextmanager
-    def _change(self, state: State, rows: Float32Array | None = None) -> Iterator[State]:
+    def _change(self, state: State, rows: Float32Array | None = None, grows: bool = True) -> Iterator[State]:
         """One change of the catalogue, in the present format, behind the rows that it brings.
 
-        Gives the state after it, which is the caller's to write; what stopped writers left is cut off first.
+        Gives the state after it, which is the caller's to write where the version `grows`; what stopped
+        writers left is cut off first.
         """
         index = self.catalog.folder
-        cut_leftovers(index, state.block, state.rows * (state.dim or 0) * 4)
         changed = replace(state, version=state.version + 1)
-        if rows is not None and len(rows):
-            append(index, state.block, state.rows, rows)
-            changed = replace(
-                changed,
-                dim=rows.shape[1],
-                rows=state.rows + len(rows),
-                next_number=state.next_number + len(rows),
-                vectors_version=changed.version,
-            )
-        with transaction(self.db):
-            bring_up_to_date(self.db, index)
-            if changed.rows > state.rows:
-                note_appended(
-                    self.db, map_rows(index, state.block, changed.rows, changed.dim or 0), state.rows
-                )
-            yield changed
+        committing = False
+
+        def came_of_it() -> str:
+            after = changed.version if grows else None
+            return outcome(index, state.version, after) if committing else nothing_changed()
+
+        with write_errors(index, came_of_it):
+            cut_leftovers(index, state.block, state.rows * (state.dim or 0) * 4)
+            if rows is not None and len(rows):
+                append(index, state.block, state.rows, rows)
+                changed = _with_rows(changed, rows)
+            with transaction(self.db):
+                bring_up_to_date(self.db, index)
+                if changed.rows > state.rows:
+                    stored = map_rows(index, state.block, changed.rows, changed.dim or 0)
+                    note_appended(self.db, stored, state.rows)
+                yield changed
+                committing = True
 
     def _present(self, state: State, rows: Float32Array, records: Sequence[Record]) -> list[Present | None]:
         """For each record the item that has its key already."""
@@ -157,3 +162,13 @@ class FolderWriter(Writer):
 
     def _one(self, columns: str, key: str) -> Any:
         return self.db.execute(f"SELECT {columns} FROM items WHERE key = ?", (key,)).fetchone()
+
+
+def _with_rows(state: State, rows: Float32Array) -> State:
+    return replace(
+        state,
+        dim=rows.shape[1],
+        rows=state.rows + len(rows),
+        next_number=state.next_number + len(rows),
+        vectors_version=state.version,
+    )

@@ -24,6 +24,7 @@ from foldwalk.cli.methods import methods
 from foldwalk.cli.output import warnings_as_remarks
 from foldwalk.cli.rebuild import rebuild
 from foldwalk.cli.remove import remove
+from foldwalk.cli.repair import repair
 from foldwalk.cli.rerank import rerank
 from foldwalk.cli.search import search
 from foldwalk.cli.serve import serve
@@ -35,7 +36,7 @@ from foldwalk.cli.verify import verify
 
 app = typer.Typer(name="foldwalk", add_completion=False, pretty_exceptions_enable=False)
 _JOURNEY = (demo, index, search, explain, serve)
-_CARE = (add, sync, remove, info, verify, rebuild, export, describe)
+_CARE = (add, sync, remove, info, verify, repair, rebuild, export, describe)
 _RESEARCH = (rerank, methods, datasets, stores, backbones, trainings, evaluate, bench, train)
 for _panel, _commands in (
     ("A collection", _JOURNEY),

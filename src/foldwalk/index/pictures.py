@@ -73,7 +73,7 @@ def take_up(
             notes=notes + names.notes,
         )
         changed, report = _compare(writer, files, report)
-        for vectors, records, bad in _described(changed, backbone):
+        for vectors, records, bad in described(changed, backbone):
             _refuse(bad, strict)
             if records:
                 report = _plus(report, writer.upsert(vectors, records, backbone.identity))
@@ -129,7 +129,7 @@ def _compare(writer: Writer, files: Sequence[File], report: AddReport) -> tuple[
     return changed, replace(report, replaced=len(relabelled), unchanged=len(unchanged))
 
 
-def _described(
+def described(
     files: Sequence[File], backbone: Backbone
 ) -> Iterator[tuple[Vectors, list[Record], list[Skipped]]]:
     """Vectors and records, enough for one commit at a time."""

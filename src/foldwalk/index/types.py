@@ -173,3 +173,22 @@ class Verification(AsDict):
     bytes: int = 0
     bytes_per_second: float = 0.0
     files: FileCheck | None = None
+
+
+@dataclass(frozen=True)
+class Repair(AsDict):
+    """What came of a repair: the keys of items that were `described` again from their files, of those that
+    got a new thumbnail or lost it, and of those that were `dropped`.
+
+    `left` are those that are still damaged, and why; `problems` is what a check still finds. `kept` is where
+    the index as it was lies now, None where nothing was changed.
+    """
+
+    items: int
+    described: list[str] = field(default_factory=list)
+    thumbnails: list[str] = field(default_factory=list)
+    dropped: list[str] = field(default_factory=list)
+    left: list[Skipped] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    problems: tuple[str, ...] = ()
+    kept: str | None = None

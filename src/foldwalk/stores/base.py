@@ -35,6 +35,7 @@ from foldwalk.stores.types import (
     Group,
     Item,
     Known,
+    Lost,
     Record,
     Snapshot,
     Source,
@@ -297,6 +298,18 @@ class Store(ABC):
 
     def forgive(self) -> None:  # noqa: B027
         """For those who mend it: calls go on, whatever a store has found by itself to be damaged."""
+
+    def mend(
+        self,
+        drop: Sequence[int] = (),  # noqa: ARG002
+        thumbnails: Mapping[int, bytes | None] | None = None,  # noqa: ARG002
+    ) -> None:
+        """Remove items, and replace or remove thumbnails, by number; put right what no item needs."""
+        raise BadInput(f"{self.place} is looked after by its database; repair is for an index in a folder.")
+
+    def lost(self) -> list[Lost]:
+        """The items of which something is damaged, after a first `mend`."""
+        return []
 
     @abstractmethod
     def size_in_bytes(self) -> int:

@@ -80,6 +80,22 @@ class Source(NamedTuple):
     digest: str | None
 
 
+class Lost(NamedTuple):
+    """An item of which a `part` is damaged: its row in the catalogue, its vector or its thumbnail.
+
+    Where it is the row, nothing else is certain either.
+    """
+
+    part: str
+    number: int
+    key: str
+    metadata: str
+    source: str | None
+    size: int | None
+    mtime: int | None
+    digest: str | None
+
+
 class Counts(NamedTuple):
     """What came of the records of one change."""
 

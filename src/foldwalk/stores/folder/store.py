@@ -22,6 +22,7 @@ from foldwalk.stores.folder import reading
 from foldwalk.stores.folder.blocks import map_rows
 from foldwalk.stores.folder.catalog import Catalog
 from foldwalk.stores.folder.formats import digest_column
+from foldwalk.stores.folder.mending import lost_items
 from foldwalk.stores.folder.roots import read_roots
 from foldwalk.stores.folder.rows import RowFiles
 from foldwalk.stores.folder.state import State
@@ -29,7 +30,7 @@ from foldwalk.stores.folder.verify import verify
 from foldwalk.stores.folder.writing import FolderWriter
 from foldwalk.stores.nearest import matches
 from foldwalk.stores.registry import register
-from foldwalk.stores.types import Batch, Checked, Facts, Fetched, Group, Item, Snapshot, Source
+from foldwalk.stores.types import Batch, Checked, Facts, Fetched, Group, Item, Lost, Snapshot, Source
 
 
 @register
@@ -176,6 +177,14 @@ class FolderStore(Store):
 
     def forgive(self) -> None:
         self.catalog.watch.forgive()
+
+    def mend(self, drop: Sequence[int] = (), thumbnails: Mapping[int, bytes | None] | None = None) -> None:
+        with self.writing() as writer:
+            writer.mend(drop, thumbnails or {})
+
+    def lost(self) -> list[Lost]:
+        with self.catalog.reading() as db:
+            return lost_items(db, self.catalog.folder)
 
     def size_in_bytes(self) -> int:
         total = 0

@@ -13,6 +13,7 @@ import numpy as np
 from foldwalk.core.types import Float32Array
 from foldwalk.stores.base import Writer
 from foldwalk.stores.errors import unknown_key
+from foldwalk.stores.folder import mending
 from foldwalk.stores.folder.blocks import append, cut_leftovers, map_rows, next_block
 from foldwalk.stores.folder.catalog import Catalog, transaction
 from foldwalk.stores.folder.checksums import row_checksum
@@ -93,14 +94,26 @@ class FolderWriter(Writer):
     def drop_items(self, keys: Sequence[str]) -> int:
         numbers, state = [self._number(key) for key in keys], State.read(self.db)
         with self._change(state) as changed:
-            delete(self.db, numbers)
-            changed = replace(changed, vectors_version=changed.version)
-            if not self.db.execute("SELECT 1 FROM items LIMIT 1").fetchone():
-                # Empty again: vectors of another dimension may come. Readers may still look at the old file.
-                self.db.execute("DELETE FROM segments")
-                changed = replace(changed, block=next_block(state.block), rows=0, dim=None, identity=None)
-            changed.write(self.db)
+            self._remove(numbers, changed)
         return len(numbers)
+
+    def mend(self, drop: Sequence[int], thumbnails: Mapping[int, bytes | None]) -> None:
+        """Remove what is damaged by number, and put right what no item needs."""
+        mending.make_whole(self.db, self.catalog.folder)
+        state = State.read(self.db)
+        with self._change(state) as changed:
+            mending.put_thumbnails(self.db, thumbnails)
+            self._remove(drop, changed)
+            mending.put_right(self.db, self.catalog.folder)
+
+    def _remove(self, numbers: Sequence[int], changed: State) -> None:
+        delete(self.db, numbers)
+        changed = replace(changed, vectors_version=changed.version)
+        if not self.db.execute("SELECT 1 FROM items LIMIT 1").fetchone():
+            # Empty again: vectors of another dimension may come. Readers may still look at the old file.
+            self.db.execute("DELETE FROM segments")
+            changed = replace(changed, block=next_block(changed.block), rows=0, dim=None, identity=None)
+        changed.write(self.db)
 
     def compact(self) -> None:
         """Write the rows that count into a new file, in order, where removed ones left gaps."""

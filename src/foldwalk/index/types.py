@@ -134,3 +134,12 @@ class Verification(AsDict):
     problems: tuple[str, ...]
     bytes: int = 0
     bytes_per_second: float = 0.0
+
+
+@dataclass(frozen=True)
+class Backup(AsDict):
+    """A copy that was checked: where it is, how many items it has and how many bytes were compared."""
+
+    path: str
+    items: int
+    bytes: int

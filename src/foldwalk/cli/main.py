@@ -11,6 +11,7 @@ import typer
 from foldwalk import __version__
 from foldwalk.cli.add import add
 from foldwalk.cli.backbones import backbones
+from foldwalk.cli.backup import backup
 from foldwalk.cli.bench import bench
 from foldwalk.cli.datasets import datasets
 from foldwalk.cli.demo import demo
@@ -26,6 +27,7 @@ from foldwalk.cli.rebuild import rebuild
 from foldwalk.cli.remove import remove
 from foldwalk.cli.repair import repair
 from foldwalk.cli.rerank import rerank
+from foldwalk.cli.restore import restore
 from foldwalk.cli.search import search
 from foldwalk.cli.serve import serve
 from foldwalk.cli.stores import stores
@@ -36,7 +38,7 @@ from foldwalk.cli.verify import verify
 
 app = typer.Typer(name="foldwalk", add_completion=False, pretty_exceptions_enable=False)
 _JOURNEY = (demo, index, search, explain, serve)
-_CARE = (add, sync, remove, info, verify, repair, rebuild, export, describe)
+_CARE = (add, sync, remove, info, verify, repair, rebuild, backup, restore, export, describe)
 _RESEARCH = (rerank, methods, datasets, stores, backbones, trainings, evaluate, bench, train)
 for _panel, _commands in (
     ("A collection", _JOURNEY),

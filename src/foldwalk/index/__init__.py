@@ -3,6 +3,7 @@
 from foldwalk.index.collection import Index
 from foldwalk.index.types import (
     AddReport,
+    Backup,
     Explanation,
     FileCheck,
     Hit,
@@ -21,6 +22,7 @@ from foldwalk.stores import Busy, CannotWrite, Damaged, Item
 
 __all__ = [
     "AddReport",
+    "Backup",
     "Busy",
     "CannotWrite",
     "Damaged",

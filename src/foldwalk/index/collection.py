@@ -19,12 +19,12 @@ from foldwalk.core.errors import FoldwalkError
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import Float32Array
 from foldwalk.core.vector_files import VectorFile
-from foldwalk.index import exchange, info, pictures, sync, vectors, verify
+from foldwalk.index import backup, exchange, info, pictures, sync, vectors, verify
 from foldwalk.index.asking import explain, search
 from foldwalk.index.backbone import backbone_name, load_backbone
 from foldwalk.index.learned import learned, learned_features, trained_net
 from foldwalk.index.models import KeptModels
-from foldwalk.index.types import AddReport, Explanation, Info, ModelState, Results, Verification
+from foldwalk.index.types import AddReport, Backup, Explanation, Info, ModelState, Results, Verification
 from foldwalk.index.view import View
 from foldwalk.stores import CannotWrite, Item, Store
 
@@ -294,6 +294,13 @@ class Index:
     def verify(self, files: bool = False) -> Verification:
         """Check everything that is kept, change nothing; with `files` also the files the items came from."""
         return verify.verify(self.store.url, files)
+
+    def backup(self, path: PathLike, force: bool = False) -> Backup:
+        """Copy this version to a new folder, an index itself, while others write; checked before it counts.
+
+        With `force` an index that is there is replaced, never another folder.
+        """
+        return backup.backup(self.store, Path(path), force)
 
     def export(self, path: PathLike, neighbors: bool = True) -> Path:
         """Write vectors, keys, metadata and neighbours to a .npz or .parquet file."""

@@ -192,3 +192,12 @@ class Repair(AsDict):
     notes: list[str] = field(default_factory=list)
     problems: tuple[str, ...] = ()
     kept: str | None = None
+
+
+@dataclass(frozen=True)
+class Backup(AsDict):
+    """A copy that was checked: where it is, how many items it has and how many bytes were compared."""
+
+    path: str
+    items: int
+    bytes: int

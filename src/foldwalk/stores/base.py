@@ -13,6 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -295,6 +296,13 @@ class Store(ABC):
     @abstractmethod
     def verify(self) -> Checked:
         """Check everything that is kept against everything that is known of it; change nothing."""
+
+    def backup(self, target: Path, replace: bool = False) -> Checked:  # noqa: ARG002
+        """Copy one version of it, while others write, to a folder that is an index itself, and check it.
+
+        What is there is refused, or replaced where it is an index. A database has means of its own.
+        """
+        raise BadInput(f"{self.place} is no folder; back it up by the means of its database.")
 
     def forgive(self) -> None:  # noqa: B027
         """For those who mend it: calls go on, whatever a store has found by itself to be damaged."""

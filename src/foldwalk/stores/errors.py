@@ -23,3 +23,8 @@ class Outdated(FoldwalkError, RuntimeError):
 
 def unknown_key(key: str) -> UnknownName:
     return UnknownName(f"there is no item {key!r} in the index.")
+
+
+def lost(what: str) -> Damaged:
+    """What only a backup has."""
+    return Damaged(f"{what}; get it back from a backup with  foldwalk restore.")

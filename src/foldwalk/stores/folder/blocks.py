@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from foldwalk.core.types import Float32Array
-from foldwalk.stores.errors import Damaged
+from foldwalk.stores.errors import lost
 from foldwalk.stores.folder.below import opened_file, opened_folder, plain_names
 
 FOLDER = "blocks"
@@ -83,7 +83,7 @@ def map_rows(index: Path, block: str, count: int, dim: int) -> Float32Array:
             # safe.
             return np.asarray(np.memmap(file, np.float32, "c", shape=(count, dim)))
     place = index / FOLDER / block
-    raise Damaged(f"{place} is missing or shorter than its {count} vectors; restore it from a backup.")
+    raise lost(f"{place} is missing or shorter than its {count} vectors")
 
 
 def cut_leftovers(index: Path, current: str, size: int) -> None:

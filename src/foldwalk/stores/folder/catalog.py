@@ -7,23 +7,23 @@ from __future__ import annotations
 
 import os
 import secrets
-import shutil
 import sqlite3
 import threading
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from foldwalk.core.errors import BadInput, MissingData
 from foldwalk.neighbors.similarity import METRICS
-from foldwalk.stores.folder import blocks, formats, rows
-from foldwalk.stores.folder.below import opened_folder
+from foldwalk.stores.folder import formats
+from foldwalk.stores.folder.blocks import FIRST_BLOCK
 from foldwalk.stores.folder.checksums import row_checksum
 from foldwalk.stores.folder.connecting import FILE, check_tables, connect
 from foldwalk.stores.folder.errors import nothing_changed, read_errors, write_errors
 from foldwalk.stores.folder.lock import writer_lock
+from foldwalk.stores.folder.making import made_whole
 from foldwalk.stores.folder.state import State
 from foldwalk.stores.folder.watch import Watch
 
@@ -40,29 +40,15 @@ class Catalog:
         """A new, empty index: made under another name and moved to its place as a whole."""
         if metric not in METRICS:
             raise BadInput(f"metric must be one of {', '.join(METRICS)}, but it is {metric!r}.")
-        if os.path.lexists(folder):
-            raise BadInput(f"{folder} exists already; open it, or choose another name.")
-        if not folder.absolute().parent.is_dir():
-            raise MissingData(f"{folder.absolute().parent} is not a folder; create it first.")
-        made = folder.absolute().parent / f".{folder.name}-{secrets.token_hex(4)}"
-        with write_errors(folder, nothing_changed):
-            try:
-                for part in (made, made / blocks.FOLDER, made / rows.FOLDER):
-                    part.mkdir()
-                (made / FILE).touch(exist_ok=False)  # by SQLite itself the group would never write
-                db = connect(made, "rw")
+        with made_whole(folder) as made:
+            (made / FILE).touch(exist_ok=False)  # by SQLite itself the group would never write
+            with closing(connect(made, "rw")) as db:
                 db.executescript(
                     f"PRAGMA journal_mode = WAL; PRAGMA user_version = {formats.FORMAT}; {formats.SCHEMA}"
                 )
-                state = (0, 0, 0, blocks.FIRST_BLOCK, 0, None, metric, backbone, None, secrets.token_hex(8))
+                state = (0, 0, 0, FIRST_BLOCK, 0, None, metric, backbone, None, secrets.token_hex(8))
                 places = ", ".join("?" * (len(state) + 1))
                 db.execute(f"INSERT INTO state VALUES ({places})", (*state, row_checksum(*state)))
-                db.close()
-                os.rename(made, folder)
-                with opened_folder(folder.absolute().parent) as parent:
-                    os.fsync(parent)
-            finally:
-                shutil.rmtree(made, ignore_errors=True)
         return cls(folder)
 
     @classmethod

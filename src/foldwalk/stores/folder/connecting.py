@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from foldwalk.core.errors import BadInput
-from foldwalk.stores.errors import Damaged
+from foldwalk.stores.errors import Damaged, lost
 from foldwalk.stores.folder import formats
 from foldwalk.stores.folder.below import check_plain
 from foldwalk.stores.folder.checksums import teach
@@ -46,7 +46,7 @@ def check_tables(db: sqlite3.Connection, path: Path) -> None:
         if kind != "index" or sql is not None:  # those that SQLite makes for unique columns have no text
             raise BadInput(f"{path} is not the catalogue of an index: its {kind} {name!r} is a stranger.")
     if wanted:
-        raise Damaged(f"{path} has lost its table {min(wanted)}; restore it from a backup.")
+        raise lost(f"{path} has lost its table {min(wanted)}")
 
 
 def _check_files(folder: Path, to_write: bool) -> None:

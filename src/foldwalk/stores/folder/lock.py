@@ -11,11 +11,13 @@ from pathlib import Path
 from foldwalk.stores.errors import Busy
 from foldwalk.stores.folder.below import opened_file
 
+LOCK = "lock"
+
 
 @contextmanager
 def writer_lock(folder: Path) -> Iterator[None]:
     """Hold `folder`'s lock file, or say who holds it."""
-    with opened_file(folder, "lock", os.O_RDWR | os.O_CREAT) as file:
+    with opened_file(folder, LOCK, os.O_RDWR | os.O_CREAT) as file:
         handle = file.fileno()
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

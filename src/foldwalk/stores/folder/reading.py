@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from foldwalk.core.types import IntArray
-from foldwalk.stores.errors import Damaged
+from foldwalk.stores.errors import lost
 from foldwalk.stores.metadata import metadata_of
 from foldwalk.stores.types import Item
 
@@ -21,7 +21,7 @@ def columns(found: Sequence[Any], rows: int) -> Columns:
     keys, texts = [key for _, key, *_ in found], [text for *_, text in found]
     for name, values in (("key", keys), ("metadata", texts)):
         if not all(type(value) is str for value in values):
-            raise Damaged(f"the catalogue has a {name} that is no text; restore it from a backup.")
+            raise lost(f"the catalogue has a {name} that is no text")
     return numbers, keys, places((row for _, _, row, _ in found), rows), texts
 
 
@@ -32,7 +32,7 @@ def places(found: Iterable[Any], rows: int) -> IntArray:
     except (TypeError, ValueError, OverflowError):
         asked = np.array([-1])
     if len(asked) and (asked.min() < 0 or asked.max() >= rows):
-        raise Damaged("an item of the catalogue points behind the last vector; restore it from a backup.")
+        raise lost("an item of the catalogue points behind the last vector")
     return asked
 
 
@@ -40,11 +40,11 @@ def item(found: Any) -> Item:
     """Of a row of (key, metadata, source, added)."""
     key, metadata, source, added = found
     if type(added) is not str or not (source is None or type(source) is str):
-        raise Damaged(f"what the catalogue has of item {key!r} is no text; restore it from a backup.")
+        raise lost(f"what the catalogue has of item {key!r} is no text")
     return Item(key, metadata_of(metadata, key), source, added)
 
 
 def picture(found: Any) -> bytes | None:
     if found is not None and type(found) is not bytes:
-        raise Damaged("a thumbnail of the catalogue is no picture; restore it from a backup.")
+        raise lost("a thumbnail of the catalogue is no picture")
     return found

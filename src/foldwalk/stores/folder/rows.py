@@ -35,7 +35,7 @@ class RowFiles:
 
     def put(self, kind: str, version: int, rows: Mapping[str, Buffer]) -> bool:
         """A disk that is full or read-only is no reason to fail: says whether it worked."""
-        place = _place(kind, version)
+        place = place_of(kind, version)
         try:
             with opened_folder(self.index, str(place.parent), make=True) as folder:
                 _sweep(folder)
@@ -49,7 +49,7 @@ class RowFiles:
 
     def get(self, kind: str, version: int, keys: Iterable[str] | None) -> dict[str, bytearray] | None:
         """Every member carries a checksum: what is damaged counts as absent."""
-        place = str(_place(kind, version))
+        place = str(place_of(kind, version))
         with (
             suppress(Exception),  # broken bytes lead the reader to errors of any kind
             opened_file(self.index, place) as file,
@@ -61,26 +61,26 @@ class RowFiles:
             return {name: _read(archive, members[name]) for name in wanted}
         return None
 
-    def groups(self, kind: str) -> list[Group]:
-        """By the time they were written, the oldest first."""
+    def groups(self, kind: str = "") -> list[Group]:
+        """Of a kind or of all, by the time they were written, the oldest first."""
         found = []
         with suppress(OSError, Damaged), opened_folder(self.index, FOLDER) as derived:
             for below, _, names, folder in os.fwalk(".", dir_fd=derived, follow_symlinks=False):
                 for name in names:
                     named = _NAME.fullmatch(PurePosixPath(below, name).as_posix())
-                    if named and is_kind(named[1]) and f"{named[1]}/".startswith(f"{kind}/"):
+                    if named and is_kind(named[1]) and f"{named[1]}/".startswith(f"{kind}/" if kind else ""):
                         with suppress(FileNotFoundError):
                             written = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime_ns
                             found.append((written, Group(named[1], int(named[2]))))
         return [group for _, group in sorted(found)]
 
     def drop(self, kind: str, version: int) -> None:
-        place = _place(kind, version)
+        place = place_of(kind, version)
         with suppress(OSError, Damaged), opened_folder(self.index, str(place.parent)) as folder:
             os.unlink(place.name, dir_fd=folder)
 
 
-def _place(kind: str, version: int) -> PurePosixPath:
+def place_of(kind: str, version: int) -> PurePosixPath:
     """Below the index."""
     return PurePosixPath(FOLDER, f"{check_kind(kind)}-{version:d}.npz")
 

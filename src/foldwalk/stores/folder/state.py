@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from foldwalk.core.errors import BadInput
 from foldwalk.neighbors.similarity import METRICS
-from foldwalk.stores.errors import Damaged
+from foldwalk.stores.errors import lost
 from foldwalk.stores.folder import formats
 from foldwalk.stores.folder.blocks import is_block
 from foldwalk.stores.folder.checksums import SEALED, row_checksum
@@ -45,10 +45,10 @@ class State:
         checksum = "checksum" if formats.has_checksums(format) else "NULL"
         found = db.execute(f"SELECT {SEALED['state']}, {checksum} FROM state").fetchone()
         if found is None:
-            raise Damaged("the catalogue has lost its state; restore it from a backup.")
+            raise lost("the catalogue has lost its state")
         *values, sealed = found
         if formats.has_checksums(format) and sealed != row_checksum(*values):
-            raise Damaged("the catalogue's state differs from its checksum; restore it from a backup.")
+            raise lost("the catalogue's state differs from its checksum")
         state = replace(cls(*values), format=format)
         state.check()
         return state
@@ -67,7 +67,7 @@ class State:
             and type(self.uid) is str
         )
         if not sane:
-            raise Damaged("the catalogue's state is none that foldwalk writes; restore it from a backup.")
+            raise lost("the catalogue's state is none that foldwalk writes")
 
     def write(self, db: sqlite3.Connection) -> None:
         """In the present format."""

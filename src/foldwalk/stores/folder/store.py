@@ -19,6 +19,7 @@ from foldwalk.core.types import Float32Array
 from foldwalk.stores.base import AT_A_TIME, Buffer, Store
 from foldwalk.stores.errors import Damaged, unknown_key
 from foldwalk.stores.folder import reading
+from foldwalk.stores.folder.backup import backup
 from foldwalk.stores.folder.blocks import map_rows
 from foldwalk.stores.folder.catalog import Catalog
 from foldwalk.stores.folder.formats import digest_column
@@ -185,6 +186,9 @@ class FolderStore(Store):
     def lost(self) -> list[Lost]:
         with self.catalog.reading() as db:
             return lost_items(db, self.catalog.folder)
+
+    def backup(self, target: Path, replace: bool = False) -> Checked:
+        return backup(self.catalog.folder, target, replace)
 
     def size_in_bytes(self) -> int:
         total = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import cache
 
@@ -36,11 +37,12 @@ class Gone:
         anchor = max(holding, key=len, default=os.path.dirname(source.source))
         return self._is_there(anchor) and is_gone(source.source)
 
-    def of_those_named(self) -> Iterator[Source]:
-        """The items below the folders that were named, whose files are gone."""
+    def of_those_named(self, present: AbstractSet[str]) -> Iterator[str]:
+        """The keys of items below the folders that were named, whose files are gone; `present` are not."""
         for source in self.roots.sources:
-            if any(rest_below(source.source, folder) for folder in self.named) and source in self:
-                yield source
+            is_named = any(rest_below(source.source, folder) for folder in self.named)
+            if is_named and source.key not in present and source in self:
+                yield source.key
 
 
 def moved(fresh: Sequence[File], gone: Gone) -> dict[str, Record]:
@@ -89,7 +91,9 @@ def _lacks_digest(record: Record, known: Known | None) -> bool:
 
 def relocate(store: Store, writer: Writer, finds: Sequence[Found]) -> list[str]:
     """Known folders that are gone as a whole and were named where they lie now; a sentence for each."""
-    notes = []
+    notes: list[str] = []
+    if all(is_there(folder) for folder in store.roots().values()):
+        return notes
     for found in finds:
         if found.folder is None or found.root is not None:
             continue

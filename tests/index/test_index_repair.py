@@ -240,9 +240,9 @@ def test_stopped_in_the_middle_nothing_has_changed(album, monkeypatch):
     def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    for step in ("foldwalk.index.repair.mend", "foldwalk.index.repair.verify", "foldwalk.index.repair._swap"):
+    for step in ("index.repair.mend", "index.repair.verify", "stores.folder.copying.exchange"):
         with monkeypatch.context() as patch:
-            patch.setattr(step, stopped)
+            patch.setattr(f"foldwalk.{step}", stopped)
             with pytest.raises(KeyboardInterrupt):
                 repair(album)
         assert files(album) == before

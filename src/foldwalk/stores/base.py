@@ -29,6 +29,7 @@ from foldwalk.stores.nearest import nearest
 from foldwalk.stores.types import (
     Batch,
     Checked,
+    Copy,
     Counts,
     Facts,
     Fetched,
@@ -307,13 +308,14 @@ class Store(ABC):
     def forgive(self) -> None:  # noqa: B027
         """For those who mend it: calls go on, whatever a store has found by itself to be damaged."""
 
-    def mend(
-        self,
-        drop: Sequence[int] = (),  # noqa: ARG002
-        thumbnails: Mapping[int, bytes | None] | None = None,  # noqa: ARG002
+    def copied(self) -> AbstractContextManager[Copy]:
+        """A copy to be mended, under the writer's lock, which vanishes unless it is put in place."""
+        raise BadInput(f"{self.place} is no folder; repair it by the means of its database.")
+
+    def mend(  # noqa: B027
+        self, drop: Sequence[int] = (), thumbnails: Mapping[int, bytes | None] | None = None
     ) -> None:
         """Remove items, and replace or remove thumbnails, by number; put right what no item needs."""
-        raise BadInput(f"{self.place} is looked after by its database; repair is for an index in a folder.")
 
     def lost(self) -> list[Lost]:
         """The items of which something is damaged, after a first `mend`."""

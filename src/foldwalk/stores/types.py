@@ -96,6 +96,16 @@ class Lost(NamedTuple):
     digest: str | None
 
 
+class Copy(NamedTuple):
+    """A copy of a store with all its faults: `url` opens it.
+
+    `put_in_place` makes it the store, and says where that, as it was, is kept.
+    """
+
+    url: str
+    put_in_place: Callable[[], str]
+
+
 class Counts(NamedTuple):
     """What came of the records of one change."""
 

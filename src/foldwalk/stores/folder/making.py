@@ -66,13 +66,18 @@ def _move(made: Path, target: Path) -> None:
         return
     old = made.with_name(f"{made.name}-old")
     with writer_lock(target):
-        os.rename(target, old)
-        try:
-            os.rename(made, target)
-        except OSError:
-            os.rename(old, target)
-            raise
+        exchange(made, target, old)
     shutil.rmtree(old, ignore_errors=True)
+
+
+def exchange(made: Path, target: Path, old: Path) -> None:
+    """What was made in the place of what is there, which is called `old` then; or nothing happens."""
+    os.rename(target, old)
+    try:
+        os.rename(made, target)
+    except OSError:
+        os.rename(old, target)
+        raise
 
 
 def _sync(folder: Path, below: str = "") -> None:

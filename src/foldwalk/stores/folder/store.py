@@ -22,6 +22,7 @@ from foldwalk.stores.folder import reading
 from foldwalk.stores.folder.backup import backup
 from foldwalk.stores.folder.blocks import map_rows
 from foldwalk.stores.folder.catalog import Catalog
+from foldwalk.stores.folder.copying import copied
 from foldwalk.stores.folder.formats import digest_column
 from foldwalk.stores.folder.mending import lost_items
 from foldwalk.stores.folder.roots import read_roots
@@ -31,7 +32,7 @@ from foldwalk.stores.folder.verify import verify
 from foldwalk.stores.folder.writing import FolderWriter
 from foldwalk.stores.nearest import matches
 from foldwalk.stores.registry import register
-from foldwalk.stores.types import Batch, Checked, Facts, Fetched, Group, Item, Lost, Snapshot, Source
+from foldwalk.stores.types import Batch, Checked, Copy, Facts, Fetched, Group, Item, Lost, Snapshot, Source
 
 
 @register
@@ -178,6 +179,11 @@ class FolderStore(Store):
 
     def forgive(self) -> None:
         self.catalog.watch.forgive()
+
+    @contextmanager
+    def copied(self) -> Iterator[Copy]:
+        with self.writing(), copied(self.catalog.folder) as copy:
+            yield copy
 
     def mend(self, drop: Sequence[int] = (), thumbnails: Mapping[int, bytes | None] | None = None) -> None:
         with self.writing() as writer:

@@ -1,4 +1,4 @@
-"""JSON that every reader accepts."""
+"""JSON that every reader accepts, and JSON of strangers."""
 
 from __future__ import annotations
 
@@ -7,10 +7,30 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from foldwalk.core.errors import BadInput
+
 
 def to_json(value: Any) -> str:
     """Indented JSON; NaN and infinities, which JSON does not have, become null."""
     return json.dumps(_without_nan(value), indent=2, ensure_ascii=False, default=str, allow_nan=False)
+
+
+def read_json(text: str | bytes, what: str) -> Any:
+    """What a text holds, or one sentence, beginning with `what`, why it cannot be read."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise BadInput(f"{what} is not JSON that can be read: it is nested too deep.") from None
+    except ValueError as error:  # broken JSON, bytes that are no text, a number of too many digits
+        raise BadInput(f"{what} is not JSON that can be read: {str(error).rstrip('.')}.") from None
+
+
+def read_json_object(text: str | bytes, what: str) -> dict[str, Any]:
+    """The same of an object."""
+    found = read_json(text, what)
+    if not isinstance(found, dict):
+        raise BadInput(f"{what} must hold one JSON object.")
+    return found
 
 
 def _without_nan(value: Any) -> Any:

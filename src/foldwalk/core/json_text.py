@@ -9,6 +9,8 @@ from typing import Any
 
 from foldwalk.core.errors import BadInput
 
+DEEPEST = 100  # levels: what is read is written again, and compared, by functions that call themselves
+
 
 def to_json(value: Any) -> str:
     """Indented JSON; NaN and infinities, which JSON does not have, become null."""
@@ -18,7 +20,10 @@ def to_json(value: Any) -> str:
 def read_json(text: str | bytes, what: str) -> Any:
     """What a text holds, or one sentence, beginning with `what`, why it cannot be read."""
     try:
-        return json.loads(text)
+        found = json.loads(text)
+        if nested_too_deep(found):
+            raise RecursionError
+        return found
     except RecursionError:
         raise BadInput(f"{what} is not JSON that can be read: it is nested too deep.") from None
     except ValueError as error:  # broken JSON, bytes that are no text, a number of too many digits
@@ -31,6 +36,22 @@ def read_json_object(text: str | bytes, what: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise BadInput(f"{what} must hold one JSON object.")
     return found
+
+
+def nested_too_deep(value: Any) -> bool:
+    """Whether lists and dictionaries stand in each other beyond what is read."""
+    level = [value] if isinstance(value, (dict, list, tuple)) else []
+    for _ in range(DEEPEST):
+        level = [inner for outer in level for inner in _inside(outer)]
+        if not level:
+            return False
+    return True
+
+
+def _inside(value: Any) -> list[Any]:
+    """The lists and dictionaries in a list or a dictionary."""
+    items = value.values() if isinstance(value, dict) else value
+    return [item for item in items if isinstance(item, (dict, list, tuple))]
 
 
 def _without_nan(value: Any) -> Any:

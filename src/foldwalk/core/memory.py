@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from foldwalk.core.errors import BadInput
@@ -27,6 +28,20 @@ def need_memory(size: int, what: str) -> None:
         raise BadInput(f"{what} would take {_readable(size)} of memory, but {_readable(free)} are free.")
 
 
+def limit_memory(more: int) -> None:
+    """Let this process take so many bytes more than it has, where the system can hold it to that."""
+    with suppress(ImportError, OSError, ValueError, IndexError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (_address_space() + more,) * 2)
+
+
+def _address_space() -> int:
+    import resource
+
+    return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+
+
 def _of_system() -> int | None:
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():
@@ -45,8 +60,7 @@ def _of_process() -> int | None:
         most = resource.getrlimit(resource.RLIMIT_AS)[0]
         if most == resource.RLIM_INFINITY:
             return None
-        pages = int(Path("/proc/self/statm").read_text().split()[0])
-        return max(1, most - pages * resource.getpagesize())
+        return max(1, most - _address_space())
     except (ImportError, OSError, ValueError, IndexError):
         return None
 

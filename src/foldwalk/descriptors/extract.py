@@ -18,7 +18,8 @@ from foldwalk.core.progress import task
 from foldwalk.core.types import Float32Array
 from foldwalk.descriptors.backbones.base import Backbone
 from foldwalk.descriptors.backbones.options import check_threads
-from foldwalk.descriptors.decode import DEFAULT_LIMITS, Limits, Unreadable, load_picture, thumbnail
+from foldwalk.descriptors.decode import load_picture, thumbnail
+from foldwalk.descriptors.limits import DEFAULT_LIMITS, Limits, Unreadable
 from foldwalk.descriptors.resume import Finished
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from foldwalk.core.json_text import read_json_object
 from foldwalk.core.types import Float32Array
 from foldwalk.core.vectors import Vectors
 from foldwalk.index.asking.fitted import FittedMethods
@@ -56,7 +56,8 @@ class View:
 
     @cached_property
     def metadata(self) -> list[dict[str, Any]]:
-        return [json.loads(text) for text in self.metadata_texts]
+        named = zip(self.keys, self.metadata_texts, strict=True)
+        return [read_json_object(text, f"the metadata of {key!r}") for key, text in named]
 
     def position(self, key: str) -> int:
         try:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from foldwalk.core.errors import BadInput
+from foldwalk.core.json_text import nested_too_deep
 
 LONGEST_KEY = 1024  # bytes of UTF-8
 LONGEST_METADATA = 65_536
@@ -46,6 +47,8 @@ def metadata_text(key: str, metadata: Mapping[str, Any]) -> str:
     if not isinstance(metadata, Mapping) or not all(isinstance(name, str) for name in metadata):
         raise BadInput(f"the metadata of {key!r} must be a dictionary whose fields are named by text.")
     try:
+        if nested_too_deep(dict(metadata)):
+            raise ValueError("it is nested too deep")
         text = json.dumps(dict(metadata), ensure_ascii=False, allow_nan=False, sort_keys=True)
         text.encode()
     except (TypeError, ValueError, RecursionError) as error:

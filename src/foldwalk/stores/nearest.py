@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from foldwalk.core.errors import BadInput
+from foldwalk.core.json_text import read_json_object
 from foldwalk.core.types import Float64Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.neighbors import prepare
@@ -55,7 +55,7 @@ def matches(metadata: list[str], where: Mapping[str, Any] | None) -> npt.NDArray
     """Which of these metadata, as JSON, meet the conditions."""
     if not where:
         return np.ones(len(metadata), bool)
-    return allowed([json.loads(text) for text in metadata], where)
+    return allowed([read_json_object(text, "the metadata of an item") for text in metadata], where)
 
 
 def _scale(rows: Vectors, metric: str) -> float:

@@ -6,7 +6,6 @@ the end to its last item: no hit is missed.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from foldwalk.core.errors import BadInput
+from foldwalk.core.json_text import read_json_object
 from foldwalk.core.ranking import check_top
 from foldwalk.core.types import AnyArray, BoolArray, IntArray
 from foldwalk.index.asking.plain import plain_order, plain_place, similarities_to_all
@@ -57,7 +57,7 @@ def search(
             float(score),
             float(similarities[item]),
             plain_place(similarities, mask, item),
-            json.loads(view.metadata_texts[item]),
+            read_json_object(view.metadata_texts[item], f"the metadata of {view.keys[item]!r}"),
             tuple(view.keys[twin] for twin in twins),
         )
         for place, (item, score, twins) in enumerate(found)

@@ -5,7 +5,6 @@ The lock is POSIX's: it works on Linux and macOS, not on Windows.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 import numpy as np
 
+from foldwalk.core.json_text import read_json_object
 from foldwalk.core.types import Float32Array, IntArray
 from foldwalk.stores.base import AT_A_TIME, Buffer, Store
 from foldwalk.stores.errors import Damaged, unknown_key
@@ -100,7 +100,10 @@ class FolderStore(Store):
         query = "SELECT key, metadata, source, added FROM items WHERE key = ?"
         with self.catalog.reading() as db:
             found = [db.execute(query, (key,)).fetchone() for key in keys]
-        return [row and Item(row[0], json.loads(row[1]), row[2], row[3]) for row in found]
+        return [
+            row and Item(row[0], read_json_object(row[1], f"the metadata of {row[0]!r}"), row[2], row[3])
+            for row in found
+        ]
 
     def thumbnail(self, key: str) -> bytes | None:
         query = "SELECT jpeg FROM items LEFT JOIN thumbnails USING (number) WHERE key = ?"

@@ -6,13 +6,13 @@ Checksums of all vectors, counts and places, finite numbers of the right length,
 from __future__ import annotations
 
 import io
-import json
 import sqlite3
 from collections.abc import Iterator
 
 import numpy as np
 from PIL import Image
 
+from foldwalk.core.json_text import read_json
 from foldwalk.core.types import Float32Array
 from foldwalk.stores.errors import Damaged
 from foldwalk.stores.folder.blocks import ROWS_AT_A_TIME, checksum, map_rows
@@ -56,7 +56,7 @@ def _metadata_problems(db: sqlite3.Connection, state: State) -> Iterator[str]:
         yield f"item {late[0]!r} has a number that was never given."
     for key, text in db.execute("SELECT key, metadata FROM items WHERE metadata != '{}'"):
         try:
-            if not isinstance(json.loads(text), dict):
+            if not isinstance(read_json(text, "it"), dict):
                 yield f"the metadata of {key!r} is not a dictionary."
         except ValueError:
             yield f"the metadata of {key!r} is not JSON."

@@ -64,6 +64,13 @@ def test_only_what_numpy_writes_is_decompressed(tmp_path):
         read_vector_file(tmp_path / "x.npz")
 
 
+def test_a_head_nested_too_deep_is_refused(tmp_path):
+    text = b"{'descr': '<f4', 'fortran_order': False, 'shape': (" + b"-" * 3000 + b"1,), }"
+    (tmp_path / "x.npy").write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text)
+    with pytest.raises(BadInput, match=r"x.npy is damaged or holds something other"):
+        read_vector_file(tmp_path / "x.npy")
+
+
 def test_a_mapped_file_is_whole(tmp_path):
     np.save(tmp_path / "x.npy", np.eye(4, dtype=np.float32))
     assert np.array_equal(map_npy(tmp_path / "x.npy"), np.eye(4))

@@ -10,7 +10,7 @@ import zipfile
 from collections.abc import Collection
 from math import prod
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
@@ -82,12 +82,21 @@ def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     return {member.filename.removesuffix(".npy"): member for member in listed}
 
 
-def _declared(file: IO[bytes]) -> int:
-    """How many bytes of numbers should follow the head of an array, which is read."""
+def read_head(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """The shape of an array, whether it stands there by columns, and its type; a ValueError where broken."""
     version = np.lib.format.read_magic(file)
     if version not in _HEADERS:
         raise ValueError(f"format {version} of an array is unknown")
-    shape, _, kind = _HEADERS[version](file)
+    try:
+        shape, by_column, kind = _HEADERS[version](file)
+    except (RecursionError, MemoryError):
+        raise ValueError("the head of an array is nested too deep") from None
     if kind.hasobject:
         raise ValueError("it holds Python objects, which are never unpickled")
+    return shape, by_column, kind
+
+
+def _declared(file: IO[bytes]) -> int:
+    """How many bytes of numbers should follow the head of an array, which is read."""
+    shape, _, kind = read_head(file)
     return prod(shape) * int(kind.itemsize)

@@ -87,14 +87,12 @@ class Kept:
     def ids(self, name: str, *shape: int | None, below: int, low: int = 0) -> IntArray:
         return checked_ids(self._array(name), name, shape, below, low=low, dtype=np.int64)
 
-    def rows(
-        self, name: str, rows: int, columns: int, *, high: float = LARGEST, rising: bool = True
-    ) -> sparse.csr_array:
-        """A sparse matrix of numbers that are not negative, the columns of each row rising unless told."""
+    def rows(self, name: str, rows: int, columns: int, *, rising: bool = True) -> sparse.csr_array:
+        """A sparse matrix, the columns of each row rising unless they need not."""
         data, indices, indptr, shape = (self._array(f"{name}.{part}") for part in PARTS)
         if checked_ids(shape, f"{name}.shape", (2,), 2**62, dtype=np.int64).tolist() != [rows, columns]:
             raise BadInput(f"{name} must be {rows} x {columns}, but it is {shape[0]} x {shape[1]}.")
-        parts = checked_csr(indptr, indices, data, name, (rows, columns), low=0, high=high, rising=rising)
+        parts = checked_csr(indptr, indices, data, name, (rows, columns), rising=rising)
         return csr(*parts, columns)
 
     def like(self, arrays: Mapping[str, AnyArray]) -> dict[str, AnyArray]:

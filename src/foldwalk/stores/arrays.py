@@ -7,13 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from foldwalk.core.array_files import read_head
 from foldwalk.core.types import AnyArray
 from foldwalk.stores.base import Store
-
-_HEADERS = {
-    (1, 0): np.lib.format.read_array_header_1_0,
-    (2, 0): np.lib.format.read_array_header_2_0,
-}
 
 
 class _Encoded(Mapping[str, bytearray]):
@@ -59,12 +55,7 @@ def get_arrays(
 def _decoded(content: bytearray) -> AnyArray:
     """The array in these bytes; it uses them, and may be written to as they may."""
     stream = io.BytesIO(memoryview(content)[:4096])
-    version = np.lib.format.read_magic(stream)
-    if version not in _HEADERS:
-        raise ValueError(f"format {version} of an array is unknown")
-    shape, by_column, kind = _HEADERS[version](stream)
-    if kind.hasobject:
-        raise ValueError("objects are not read")
+    shape, by_column, kind = read_head(stream)
     count = int(np.prod(shape, dtype=np.int64))
     flat = np.frombuffer(content, kind, count, stream.tell())
     return flat.reshape(shape, order="F" if by_column else "C")

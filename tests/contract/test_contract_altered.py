@@ -12,6 +12,7 @@ import pytest
 from test_contract import create
 
 from foldwalk import rerank
+from foldwalk.core import BadInput
 from samples import clustered
 
 NAMES = [*rerank.names(), "pairs"]
@@ -65,3 +66,13 @@ def test_altered_arrays_are_refused_and_never_crash(name, told):
 def test_every_method_that_keeps_something_was_altered(told):
     assert {"cas", "eir", "fsr", "gdp", "gnn", "cdm", "gradnet", "gss", "auto", "pairs"} <= set(told)
     assert all(len(alterations) > 10 for alterations in told.values())
+
+
+@pytest.mark.parametrize("name", ["plain", "cdm", "fsr"])
+def test_what_a_method_does_not_keep_is_refused(name, tmp_path):
+    gallery, path = clustered(n=40)[0], tmp_path / "fitted.npz"
+    with np.load(rerank.save(create(name).fit(gallery), path)) as file:
+        arrays = {key: file[key] for key in file.files}
+    np.savez(path, **arrays, state_stranger=np.ones(3))
+    with pytest.raises(BadInput, match=r"fitted.npz is not a method saved by foldwalk: .*\.$"):
+        rerank.load(path)

@@ -213,11 +213,11 @@ def test_refuses_arrays_that_are_no_ranking(tmp_path):
     with open(path, "wb") as file:
         np.save(file, np.arange(3))
     refusal(path)
-    np.savez(path, ids=np.ones((1, 1)))
+    np.savez(path, ids=np.ones((1, 1), int))
     assert "scores" in refusal(path)
     np.savez(path, ids=np.array([["a"]]), scores=np.ones((1, 1)))
     refusal(path)
-    np.savez(path, ids=[[1, 1]], scores=[[1, 0]])
+    np.savez(path, ids=[[1, 1]], scores=[[1.0, 0.0]])
     assert "twice" in refusal(path)
     with zipfile.ZipFile(path, "w") as file:
         file.writestr("ids.npy", b"nothing")

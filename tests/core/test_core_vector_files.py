@@ -121,7 +121,7 @@ def test_huge_header_is_refused_before_memory_is_asked_for(tmp_path: Path) -> No
         header = {"descr": "<f4", "fortran_order": False, "shape": (10**12, 1000)}
         np.lib.format.write_array_header_1_0(file, header)
         file.write(b"\0" * 64)
-    with pytest.raises(BadInput, match="greater than file size"):
+    with pytest.raises(BadInput, match="fewer numbers than its head declares"):
         read_vector_file(path).checked()
 
 
@@ -244,7 +244,7 @@ def test_a_pickle_is_never_opened(tmp_path: Path, suffix: str) -> None:
 
     path = tmp_path / f"v{suffix}"
     path.write_bytes(pickle.dumps(Evil()))
-    with pytest.raises(BadInput, match=r"is damaged|never opened"):
+    with pytest.raises(BadInput, match=r"is damaged|never opened|is no .npz archive"):
         read_vector_file(path)
     assert not marker.exists()
     pickle.loads(path.read_bytes())

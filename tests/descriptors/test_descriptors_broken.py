@@ -7,6 +7,7 @@ import os
 import struct
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,8 @@ import pytest
 from PIL import Image, ImageFile
 
 from foldwalk.core.errors import BadInput, BadParameter
-from foldwalk.descriptors import Limits, Unreadable, backbone, describe, load_picture
+from foldwalk.descriptors import Limits, Unreadable, backbone, describe, limits, load_picture
+from foldwalk.machine.peak_memory import PeakMemory
 
 
 def noise(width: int = 64, height: int = 48) -> Image.Image:
@@ -166,3 +168,75 @@ def test_extraction_goes_on_and_lists_them_at_the_end(broken_folder: Path):
     assert report[0] == f"2 pictures described, {len(BROKEN) + 1} left out"
     assert f"  {broken_folder / 'empty.jpg'}: it is empty." in report
     assert len(report) == len(BROKEN) + 2
+
+
+def test_a_long_strip_is_refused_before_it_is_decoded():
+    for width, height in ((50_000_000, 1), (1, 50_000_000), (30_001, 2)):
+        with (
+            PeakMemory() as peak,
+            pytest.raises(Unreadable, match="more than 30,000 pixels along a side"),
+        ):
+            load_picture(png_of(width, height))
+        assert not peak.megabytes > 50
+    assert load_picture(encoded("PNG", Image.new("RGB", (30_000, 2)))).size == (30_000, 2)
+
+
+def many_scans(scans: int) -> bytes:
+    """A progressive JPEG whose last scan is sent again and again, empty."""
+    out = io.BytesIO()
+    noise(640, 480).save(out, "JPEG", progressive=True)
+    content = out.getvalue()
+    begin = content.rindex(b"\xff\xda")
+    head = content[begin : begin + 2 + int.from_bytes(content[begin + 2 : begin + 4], "big")]
+    return content[:-2] + (head + b"\x00") * scans + content[-2:]
+
+
+def test_a_jpeg_of_thousands_of_scans_is_refused():
+    assert load_picture(many_scans(0)).size == (640, 480)
+    with pytest.raises(Unreadable, match=r"^it is a JPEG of 5,010 scans, which"):
+        load_picture(many_scans(5000))
+    few = Limits(pixels=640 * 480)
+    assert load_picture(many_scans(0), few).size == (640, 480)
+    with pytest.raises(Unreadable, match="scans"):
+        load_picture(many_scans(15), few)
+
+
+def test_scans_are_counted_across_pieces_of_a_file(monkeypatch):
+    content = many_scans(3)
+    whole = limits.count_scans(io.BytesIO(content))
+    monkeypatch.setattr(limits, "CHUNK", 7)
+    assert limits.count_scans(io.BytesIO(content)) == whole == 13
+    assert limits.count_scans(io.BytesIO(encoded("PNG"))) == 0
+
+
+@pytest.mark.parametrize("mode", ["I;16", "RGBA", "F", "P"])
+def test_converting_takes_little_more_than_the_picture(mode):
+    """By strips: 16 bits by way of 64 would take four times as much."""
+    if mode == "I;16":
+        picture = Image.fromarray(np.zeros((3000, 3000), np.uint16))
+    elif mode == "P":
+        picture = Image.new("P", (3000, 3000))
+        picture.info["transparency"] = 0
+    else:
+        picture = Image.new(mode, (3000, 3000))
+    content = encoded("TIFF" if mode == "F" else "PNG", picture)
+    with PeakMemory() as peak:
+        assert load_picture(content).size == (3000, 3000)
+    assert not peak.megabytes > 150  # 9 million pixels of four bytes, twice, and a strip
+
+
+def test_metadata_that_unpack_to_much_do_not():
+    bomb = zlib.compress(bytes(50_000_000), 9)
+    content = encoded("PNG")
+
+    def chunk(name: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+    for name, data in (
+        (b"zTXt", b"c\0\0" + bomb),
+        (b"iTXt", b"c\0\1\0\0\0" + bomb),
+        (b"iCCP", b"c\0\0" + bomb),
+    ):
+        with PeakMemory() as peak, suppress(Unreadable):
+            load_picture(content[:33] + chunk(name, data) + content[33:])
+        assert not peak.megabytes > 40

@@ -13,6 +13,7 @@ from foldwalk.index import Index
 from foldwalk.index.asking import fitted
 from foldwalk.index.graph.knn import PROMISED
 from foldwalk.rerank.diffusion.cas import CAS
+from foldwalk.stores.arrays import get_arrays, put_arrays
 
 
 @pytest.fixture
@@ -66,6 +67,24 @@ def test_a_damaged_file_is_made_again(index, saved, damage):
     with Index.open(index.path) as again:
         assert again.search("a3").hits == first
     assert len(saved) == 2
+
+
+def test_altered_arrays_are_fitted_again(index, saved):
+    """Whole, with the right checksums, but leading out of the arrays: kernels never see them."""
+    first = index.search("a3").hits
+    store, (group,) = index.store, index.store.groups("fitted")
+    arrays = get_arrays(store, *group)
+    for name, wrong in (
+        ("rows.indices", np.full_like(arrays["rows.indices"], 10**8)),
+        ("walk.indptr", arrays["walk.indptr"][::-1].copy()),
+        ("scale", np.full_like(arrays["scale"], np.nan)),
+        ("order", arrays["order"][:-1]),
+    ):
+        put_arrays(store, *group, arrays | {name: wrong})
+        before = len(saved)
+        with Index.open(index.path) as again:
+            assert again.search("a3").hits == first
+        assert len(saved) == before + 1
 
 
 def test_a_method_that_wants_more_neighbours_than_are_kept_finds_its_own(index, vectors):

@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 
 from foldwalk.core import Vectors
 from foldwalk.index import Index
+from foldwalk.index.graph.kept import KeptGraph
 from foldwalk.index.graph.knn import PROMISED, WIDTH, KnnGraph
 from foldwalk.neighbors import knn_graph, prepare
+from foldwalk.stores.arrays import get_arrays, put_arrays
 from samples import clustered
 
 
@@ -158,3 +160,34 @@ def test_rankings_agree_with_a_fresh_index(make_index):
     ours, theirs = (ix.fitted("cas").rank_self(top=50).ids for ix in (index, new))
     shared = [len(np.intersect1d(a, b)) / 50 for a, b in zip(ours, theirs, strict=True)]
     assert np.mean(shared) >= 0.97
+
+
+def test_a_graph_that_was_altered_is_made_again(index):
+    """Whole, with the right checksums, but no graph of these items."""
+    kept = KeptGraph(index.store, index.store.facts().uid)
+    index.search("a3")
+    version = kept.versions()[-1]
+    arrays = get_arrays(index.store, "graph", version)
+    assert kept.load() is not None
+    ids, similarities = arrays["ids"], arrays["similarities"]
+    again = np.arange(len(ids), dtype=np.int32)[:, None]
+    for wrong in (
+        {"ids": ids[:, :-1]},
+        {"ids": ids.astype(np.float32)},
+        {"ids": np.full_like(ids, 10**6)},
+        {"ids": np.full_like(ids, 5)},
+        {"ids": np.hstack([again, ids[:, 1:]])},
+        {"ids": np.hstack([np.full_like(again, -1), ids[:, 1:]])},
+        {"similarities": np.full_like(similarities, np.nan)},
+        {"similarities": np.full_like(similarities, 3e38)},
+        {"similarities": similarities[:, ::-1].copy()},
+        {"numbers": arrays["numbers"][::-1].copy()},
+        {"numbers": arrays["numbers"] + 0.5},
+        {"numbers": np.array(3)},
+        {"touched": np.full(len(ids), 7)},
+        {"touched": np.array(True)},
+        {"scale": np.array(np.nan)},
+        {"scale": np.array("x")},
+    ):
+        put_arrays(index.store, "graph", version, arrays | wrong)
+        assert kept.load() is None, wrong

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import safetensors.torch
 import torch
 from test_learn_trainer import noisy
 
@@ -104,3 +106,21 @@ def test_bad_choices_are_refused():
         MetaClassEnsemble(2, weights=[1.0])
     with pytest.raises(BadInput, match="3 labels for 240"):
         MetaClassEnsemble(2, QUICK).fit(noisy()[0], [1, 2, 3])
+
+
+@pytest.mark.parametrize("wrong", ["sizes", "shape", "numbers", "deep"])
+def test_an_altered_file_is_refused_before_memory_is_taken(tmp_path, ensemble, wrong):
+    path = ensemble.save(tmp_path / "model.safetensors")
+    with safetensors.safe_open(path, framework="pt") as file:
+        header, tensors = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    facts, first = json.loads(header["facts"]), next(name for name in tensors if name.endswith("weight"))
+    if wrong == "sizes":
+        facts["heads"][0] |= {"inputs": 10**7, "dim": 10**7}
+    elif wrong == "shape":
+        tensors[first] = tensors[first][:-1].clone()
+    elif wrong == "numbers":
+        tensors[first] = tensors[first] * float("nan")
+    told = "[" * 100_000 if wrong == "deep" else json.dumps(facts)
+    safetensors.torch.save_file(tensors, path, header | {"facts": told})
+    with pytest.raises(BadInput, match=r"model.safetensors is not an ensemble saved by foldwalk: .*\.$"):
+        MetaClassEnsemble.load(path)

@@ -13,10 +13,12 @@ from foldwalk import rerank
 from foldwalk.core import BadInput, Vectors
 from foldwalk.learn import GradNet
 from foldwalk.neighbors import Searcher, knn_graph
+from foldwalk.rerank.kept import Kept
 from foldwalk.rerank.learned.gradnet import checkpoint
 from foldwalk.rerank.learned.gradnet.inputs import Inputs
 from foldwalk.rerank.learned.gradnet.parameters import GradNetParams
 from foldwalk.rerank.learned.gradnet.projection import Projection, blocks_of
+from foldwalk.rerank.learned.gradnet.saving import FORMAT, read_arrays, write_arrays
 from samples import clustered
 
 pytest.importorskip("torch")
@@ -230,13 +232,13 @@ def test_later_vectors_are_placed_as_the_others_were():
     rng = np.random.default_rng(0)
     wide = Vectors.check(rng.normal(size=(30, 50))).unit()  # more dimensions than items
     inputs = Inputs.learn(wide, GradNetParams(anchors=8), seed=0)
-    again = Inputs.restore(inputs.state(), GradNetParams(anchors=8))
+    again = Inputs.restore(Kept(inputs.state()), GradNetParams(anchors=8), 50)
     assert np.array_equal(again.place(wide), inputs.place(wide))
     few = Vectors(wide.values[3:5])
     assert np.allclose(inputs.place(few), inputs.place(wide)[3:5], atol=1e-6)
     points = Vectors.check(rng.normal(size=(30, 3)))
     lifted = Inputs.learn(points, GradNetParams(metric="euclidean", anchors=8), seed=0)
-    kept = Inputs.restore(lifted.state(), GradNetParams(metric="euclidean", anchors=8))
+    kept = Inputs.restore(Kept(lifted.state()), GradNetParams(metric="euclidean", anchors=8), 3)
     assert np.array_equal(kept.place(points), lifted.place(points))
 
 
@@ -248,3 +250,53 @@ def test_found_items_reach_the_query_through_the_searcher():
     assert np.array_equal(net.unseen(queries, some).values, net.unseen(queries, more).values)
     nothing = net.transform(np.zeros((1, GALLERY.shape[1])))
     assert not nothing.any()
+
+
+def test_a_network_whose_file_was_altered_is_refused(tmp_path):
+    path = GradNet(**QUICK).fit(GALLERY).save(tmp_path / "net.safetensors")
+    arrays, facts = read_arrays(path, (FORMAT,), "a network")
+    shorter = {name: (arrays[name][:-1], facts) for name in arrays if arrays[name].ndim}
+    not_finite = {
+        name: (np.full_like(arrays[name], np.nan), facts) for name in ("features", "round0/messages")
+    }
+    for name, (array, told) in (shorter | not_finite).items():
+        write_arrays(path, arrays | {name: array}, told, FORMAT)
+        with pytest.raises(BadInput, match=r"net.safetensors is not a GRAD-Net saved by foldwalk: .*\.$"):
+            GradNet.load(path)
+    for wrong in (
+        {"k": 10**9},
+        {"k": "5"},
+        {"k": [1]},
+        {"scale": 0},
+        {"scale": "x"},
+        {"seed": []},
+        {"parameters": 3},
+    ):
+        write_arrays(path, arrays, facts | wrong, FORMAT)
+        with pytest.raises(BadInput, match="is not a GRAD-Net saved by foldwalk"):
+            GradNet.load(path)
+
+
+def test_a_checkpoint_that_was_altered_is_refused(tmp_path):
+    file, settings = tmp_path / "half.safetensors", {**QUICK, "epochs": 3}
+
+    def stop(_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        GradNet(**settings).fit(GALLERY, checkpoint=file, listener=stop)
+    arrays, facts = read_arrays(file, (checkpoint.FORMAT,), "a checkpoint")
+    trainer = facts["trainer"]
+    altered = [
+        (arrays, facts | {"rounds": 10**12}),
+        (arrays, facts | {"trainer": [1]}),
+        (arrays, facts | {"trainer": {}}),
+        (arrays, facts | {"trainer": trainer | {"random": [{}, {}]}}),
+        (arrays, facts | {"trainer": trainer | {"epochs": "many"}}),
+        (arrays | {"current/first.0": np.zeros((2, 2), np.float32)}, facts),
+        (arrays | {"current/adam0.exp_avg": np.zeros((2, 2), np.float32)}, facts),
+    ]
+    for others, told in altered:
+        write_arrays(file, others, told, checkpoint.FORMAT)
+        with pytest.raises(BadInput, match=r"half.safetensors is a damaged checkpoint of GRAD-Net.*\.$"):
+            GradNet(**settings).fit(GALLERY, checkpoint=file)

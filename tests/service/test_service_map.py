@@ -79,6 +79,13 @@ def test_the_sheet_has_each_picture_at_its_place() -> None:
     assert contact_sheet([None, None]) == b""
 
 
+def test_what_is_no_thumbnail_of_ours_stays_grey() -> None:
+    """PostScript, above all, which Pillow would hand to a program."""
+    postscript = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\nshowpage\n"
+    sheet = Image.open(io.BytesIO(contact_sheet([postscript, b"", b"\xff\xd8"])))
+    assert sheet.getpixel((5, 5)) == (128, 128, 128)
+
+
 def wait_for_map(client) -> dict:
     for _ in range(600):
         answer = client.get("/api/map")

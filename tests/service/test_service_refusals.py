@@ -99,6 +99,8 @@ def test_bodies_that_cannot_be_read(client: TestClient, content: bytes, kind: st
         (b"this is no picture", "not a picture of a known format"),
         (png(drawn("disc", 1))[:200], "cannot be used"),
         (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", "cannot be used"),
+        (png(Image.new("L", (30_001, 1))), "more than 30,000 pixels along a side"),
+        (b"\xff\xd8" + b"\xff\xda\x00\x02" * 101, "cannot be used"),
     ],
 )
 def test_files_that_are_no_pictures(client: TestClient, content: bytes, words: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-import json
+import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -107,27 +107,27 @@ def summary(index: Index, report: AddReport) -> str:
 
 
 def read_metadata(path: Path) -> dict[str, dict[str, Any]]:
-    from foldwalk.core import BadInput, MissingData
+    from foldwalk.core import BadInput
+    from foldwalk.core.json_text import read_json
+    from foldwalk.core.text_files import read_text_file
 
-    if not path.is_file():
-        raise MissingData(f"--metadata {path} does not exist or is not a file.")
-    try:
-        if path.suffix == ".csv":
-            return _read_csv(path)
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, csv.Error) as error:  # JSON and Unicode errors are ValueErrors
-        raise BadInput(f"--metadata {path} cannot be read: {error}.") from None
+    text = read_text_file(path, "--metadata")
+    if path.suffix == ".csv":
+        return _read_csv(path, text)
+    found = read_json(text, f"--metadata {path}")
     if not isinstance(found, dict):
         raise BadInput(f"--metadata {path} must hold one object: {{key: {{field: value}}}}.")
     return found
 
 
-def _read_csv(path: Path) -> dict[str, dict[str, Any]]:
+def _read_csv(path: Path, text: str) -> dict[str, dict[str, Any]]:
     from foldwalk.cli.params import parse_value
     from foldwalk.core import BadInput
 
-    with open(path, newline="", encoding="utf-8-sig") as file:
-        rows = list(csv.DictReader(file))
+    try:
+        rows = list(csv.DictReader(io.StringIO(text, newline="")))
+    except csv.Error as error:
+        raise BadInput(f"--metadata {path} cannot be read: {error}.") from None
     if rows and "key" not in rows[0]:
         raise BadInput(f"--metadata {path} has no column called key.")
     return {

@@ -45,3 +45,8 @@ class MissingExtra(FoldwalkError, ImportError):
         super().__init__(
             f'{purpose} needs the package {package}: install it with  pip install "foldwalk[{extra}]".'
         )
+
+
+def one_line(error: BaseException) -> str:
+    """What an error of another library says, as part of a sentence."""
+    return " ".join(str(error).split())[:200].rstrip(".") or type(error).__name__

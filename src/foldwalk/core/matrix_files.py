@@ -7,7 +7,8 @@ from typing import Any
 
 from scipy import sparse
 
-from foldwalk.core.errors import BadInput, MissingData
+from foldwalk.core.array_files import check_npz
+from foldwalk.core.errors import BadInput, MissingData, one_line
 from foldwalk.core.vector_files import read_vector_file
 
 
@@ -20,7 +21,11 @@ def read_matrix_file(path: Path) -> Any:
     if path.suffix == ".npy":
         return read_vector_file(path, ()).vectors
     try:
-        return sparse.load_npz(path)  # which opens no pickle
+        check_npz(path)
+        matrix = sparse.load_npz(path)  # which opens no pickle
+        if matrix.format in ("csr", "csc", "bsr"):
+            matrix.check_format(full_check=True)  # columns, too, which scipy otherwise takes on trust
+        return matrix
     except Exception as error:  # broken bytes lead the reader to errors of any kind
-        reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+        reason = one_line(error)
         raise BadInput(f"{path} holds no sparse matrix of scipy.sparse.save_npz ({reason}).") from None

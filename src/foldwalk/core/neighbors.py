@@ -34,9 +34,11 @@ class Neighbors:
     ) -> Neighbors:
         """Neighbours from elsewhere (a vector database, say), checked for what every method relies on."""
         try:
-            given = np.asarray(ids)
+            given, alike = np.asarray(ids), np.asarray(similarities)
+            if alike.dtype.kind == "c":
+                raise TypeError("a similarity is a real number")
             with np.errstate(over="ignore"):
-                values = np.ascontiguousarray(similarities, dtype=np.float32)
+                values = np.ascontiguousarray(alike, dtype=np.float32)
         except (ValueError, TypeError) as error:
             raise BadInput(f"neighbors cannot be read as two arrays: {error}.") from None
         if given.ndim != 2 or given.shape != values.shape:

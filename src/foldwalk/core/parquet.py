@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from foldwalk.core.errors import BadInput, MissingExtra
+from foldwalk.core.memory import need_memory
 from foldwalk.core.types import AnyArray
+
+# Bytes of a value, by the type that the file has it in, and what a text takes beside its letters.
+WIDTHS = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8, "INT96": 8}
+OF_A_TEXT = 56
 
 
 def load_pyarrow() -> tuple[Any, Any]:
@@ -19,6 +26,52 @@ def load_pyarrow() -> tuple[Any, Any]:
     except ImportError:
         raise MissingExtra("pyarrow", "stores", "Parquet") from None
     return pyarrow, pyarrow.parquet
+
+
+def read_table(path: Path, columns: Sequence[str] | None = None) -> Any:
+    """A table, or these of its columns, refused where what its head declares does not fit into memory.
+
+    A column that repeats one value takes a few bytes in the file, however many rows it has.
+    """
+    pyarrow, parquet = load_pyarrow()
+    with parquet.ParquetFile(path, memory_map=True) as file:
+        told, schema = file.metadata, file.schema_arrow
+        texts = [name for name in schema.names if _holds_texts(schema.field(name).type)]
+        need_memory(_bytes_of(told, columns), str(path))
+    wanted = [name for name in texts if columns is None or name in columns]
+    table = parquet.read_table(path, columns=columns, read_dictionary=wanted)
+    for name in wanted:
+        need_memory(_bytes_of_texts(table[name]), f"{path}, column {name}")
+    plain = [(name, table[name].type) for name in table.column_names]
+    fields = [(name, schema.field(name).type if name in wanted else kind) for name, kind in plain]
+    return table.cast(pyarrow.schema(fields)) if wanted else table
+
+
+def _bytes_of(told: Any, columns: Sequence[str] | None) -> int:
+    """What the values of a file take in memory, at the least."""
+    total = 0
+    for group in range(told.num_row_groups):
+        for place in range(told.num_columns):
+            chunk = told.row_group(group).column(place)
+            if columns is None or chunk.path_in_schema.partition(".")[0] in columns:
+                values = chunk.num_values * WIDTHS.get(chunk.physical_type, 4)
+                total += max(values, chunk.total_uncompressed_size)
+    return total
+
+
+def _holds_texts(kind: Any) -> bool:
+    types = load_pyarrow()[0].types
+    return bool(types.is_string(kind) or types.is_binary(kind))
+
+
+def _bytes_of_texts(column: Any) -> int:
+    """Written out, a text that is kept once takes its length for each row, and what Python adds."""
+    compute, total = load_pyarrow()[0].compute, len(column) * OF_A_TEXT
+    for chunk in column.chunks:
+        if hasattr(chunk, "dictionary"):
+            lengths = compute.binary_length(chunk.dictionary)
+            total += compute.sum(compute.cast(lengths.take(chunk.indices), "int64")).as_py() or 0
+    return total
 
 
 def holds_lists(kind: Any) -> bool:

@@ -13,8 +13,11 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from foldwalk.core.errors import BadInput, MissingData, MissingExtra
-from foldwalk.core.parquet import load_pyarrow
+from foldwalk.core.array_files import read_npz
+from foldwalk.core.checked_arrays import checked_ids, checked_numbers
+from foldwalk.core.errors import BadInput, MissingData, MissingExtra, one_line
+from foldwalk.core.memory import OF_A_LETTER, need_memory
+from foldwalk.core.parquet import load_pyarrow, read_table
 from foldwalk.core.types import Float32Array, IntArray
 from foldwalk.core.whole_files import written_whole
 
@@ -95,17 +98,18 @@ class Ranking:
         except MissingExtra:
             raise
         except Exception as error:  # broken bytes lead the readers to errors of any kind
-            reason = str(error).rstrip(".")
-            raise BadInput(f"{source} is not a ranking saved by foldwalk: {reason}.") from None
+            raise BadInput(f"{source} is not a ranking saved by foldwalk: {one_line(error)}.") from None
 
     def _write_npz(self, file: BinaryIO) -> None:
         np.savez_compressed(file, ids=self.ids, scores=self.scores)
 
     @classmethod
     def _read_npz(cls, path: Path) -> Ranking:
-        # np.load would leave a broken archive open.
-        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
-            return cls(file["ids"], file["scores"])
+        arrays = read_npz(path, ("ids", "scores"))
+        return cls(
+            checked_ids(arrays["ids"], "ids", arrays["ids"].shape, 2**63, dtype=np.int64),
+            checked_numbers(arrays["scores"], "scores", arrays["scores"].shape, low=-np.inf, high=np.inf),
+        )
 
     def _long_columns(self) -> dict[str, npt.NDArray[Any]]:
         q, width = self.ids.shape
@@ -142,6 +146,7 @@ class Ranking:
 
     @classmethod
     def _read_csv(cls, path: Path) -> Ranking:
+        need_memory(OF_A_LETTER * path.stat().st_size, str(path))
         with open(path, newline="") as file:
             rows = list(csv.DictReader(file))
         kinds = {"query": np.int64, "position": np.int64, "id": np.int64, "score": np.float32}
@@ -153,6 +158,5 @@ class Ranking:
 
     @classmethod
     def _read_parquet(cls, path: Path) -> Ranking:
-        _, parquet = load_pyarrow()
-        table = parquet.read_table(path)
+        table = read_table(path)
         return cls._from_long({name: table[name].to_numpy() for name in table.column_names})

@@ -13,11 +13,21 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
+from zipfile import is_zipfile
 
 import numpy as np
 
-from foldwalk.core.errors import BadInput, FoldwalkError, MissingData
-from foldwalk.core.parquet import as_column, holds_lists, holds_numbers, load_pyarrow, rows_of_lists
+from foldwalk.core.array_files import map_npy, names_in_npz, read_npz
+from foldwalk.core.errors import BadInput, FoldwalkError, MissingData, one_line
+from foldwalk.core.memory import need_memory
+from foldwalk.core.parquet import (
+    as_column,
+    holds_lists,
+    holds_numbers,
+    load_pyarrow,
+    read_table,
+    rows_of_lists,
+)
 from foldwalk.core.types import AnyArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.core.whole_files import written_whole
@@ -43,7 +53,6 @@ _KEPT_BY = {
 }
 # Names that vectors never have, though queries alone in a file are its vectors.
 _BESIDE = {name for part in PARTS if part not in ("vectors", "queries") for name in NAMES[part]}
-_NPY_START = b"\x93NUMPY"
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +81,7 @@ class VectorFile:
 
     def checked(self, name: str | None = None, dim: int | None = None) -> Vectors:
         """The vectors in memory, checked; `name` is what the error calls them."""
+        need_memory(4 * self.vectors.size, str(self.path))
         mapped = isinstance(self.vectors, np.memmap)  # read-only, which compiled code would refuse
         vectors = np.array(self.vectors) if mapped else self.vectors
         return Vectors.check(vectors, str(self.path) if name is None else f"{name} ({self.path})", dim)
@@ -90,9 +100,8 @@ def read_vector_file(path: Path, parts: Collection[str] = PARTS, dim: int | None
     except Exception as error:  # broken bytes lead the readers to errors of any kind
         if isinstance(error, OSError) and error.strerror:
             raise BadInput(f"{path} cannot be read: {error.strerror}.") from None
-        reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
         raise BadInput(
-            f"{path} is damaged or holds something other than an array of numbers ({reason})."
+            f"{path} is damaged or holds something other than an array of numbers ({one_line(error)})."
         ) from None
     return vector_file(path, found, place, dim)
 
@@ -107,6 +116,8 @@ def vector_file(path: Path, found: Mapping[str, Any], place: str = "", dim: int 
             parts[part] = _labels(value, part, path)
         else:
             parts[part] = np.asanyarray(value)
+    if parts["vectors"].ndim > 1 and not parts["vectors"].size:
+        raise BadInput(f"{path}{place} is empty (shape {parts['vectors'].shape}); pass at least one vector.")
     file = VectorFile(**parts, path=path, place=place)
     if _in_columns(file, dim):
         queries = None if file.queries is None else file.queries.T
@@ -165,23 +176,17 @@ def _beside(names: Collection[str]) -> dict[str, str]:
 
 
 def _read_npy(path: Path, parts: Collection[str]) -> tuple[dict[str, Any], str]:  # noqa: ARG001
-    with open(path, "rb") as file:
-        start = file.read(len(_NPY_START))
-    if start != _NPY_START:
-        what = "a pickle, which is never opened" if start[:1] == b"\x80" else "no .npy file"
-        raise BadInput(f"{path} is {what}; write the vectors with numpy.save.")
-    # Mapping compares the header's size with the file's before any memory is asked for.
-    return {"vectors": np.load(path, mmap_mode="r", allow_pickle=False)}, ""
+    return {"vectors": map_npy(path)}, ""
 
 
 def _read_npz(path: Path, parts: Collection[str]) -> tuple[dict[str, Any], str]:
-    with open(path, "rb") as stream:  # np.load would leave a broken archive open
-        archive = np.load(stream, allow_pickle=False)
-        if not isinstance(archive, np.lib.npyio.NpzFile):
-            raise BadInput(f"{path} is no .npz archive; write the vectors with numpy.savez.")
-        names = choose_names(archive.files, path)
-        found = {part: np.asarray(archive[name]) for part, name in names.items() if part in parts}
-    return found, f", array {names['vectors']}"
+    if not is_zipfile(path):
+        raise BadInput(f"{path} is no .npz archive; write the vectors with numpy.savez.")
+    names = choose_names(names_in_npz(path), path)
+    arrays = read_npz(path, [name for part, name in names.items() if part in parts])
+    return {
+        part: arrays[name] for part, name in names.items() if name in arrays
+    }, f", array {names['vectors']}"
 
 
 def _read_parquet(path: Path, parts: Collection[str]) -> tuple[dict[str, Any], str]:
@@ -198,7 +203,7 @@ def _read_parquet(path: Path, parts: Collection[str]) -> tuple[dict[str, Any], s
     else:
         raise BadInput(f"{path} must have numeric columns only, or vectors in one column of lists.")
     wanted = {part: name for part, name in names.items() if part in parts}
-    table = parquet.read_table(path, columns=[*wanted.values(), *([] if lists else wide)])
+    table = read_table(path, [*wanted.values(), *([] if lists else wide)])
     found: dict[str, Any] = {}
     for part, name in wanted.items():
         column = table[name]

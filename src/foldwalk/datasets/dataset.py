@@ -13,6 +13,7 @@ from PIL import Image
 
 from foldwalk.core.errors import BadInput
 from foldwalk.core.types import AnyArray, Float32Array, Float64Array
+from foldwalk.descriptors.decode import formats
 from foldwalk.evaluate import Protocol
 
 Metric = Literal["cosine", "euclidean"]
@@ -65,7 +66,7 @@ def open_picture(path: Path) -> Image.Image | None:
     if not path.is_file():
         return None
     try:
-        with Image.open(path) as picture:
+        with Image.open(path, formats=formats()) as picture:
             picture.load()
             return picture
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -12,6 +11,8 @@ import numpy as np
 import scipy.io
 
 from foldwalk.core.errors import BadInput, MissingData
+from foldwalk.core.json_text import read_json as read_json_text
+from foldwalk.core.text_files import read_text_file
 
 LARGEST_PICKLE = 64 * 2**20  # the published ground truths are below one megabyte
 PICTURE_SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".gif", ".pgm", ".bmp", ".webp"})
@@ -91,10 +92,7 @@ def real_number(text: str, path: Path) -> float:
 
 
 def read_json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"{path} is not JSON: {error}.") from None
+    return read_json_text(read_text_file(path), str(path))
 
 
 class _PlainUnpickler(pickle.Unpickler):

@@ -1,15 +1,9 @@
 """Pictures to vectors: safe decoding, backbones, pooling, whitening."""
 
 from foldwalk.descriptors.backbones import DEFAULT, Backbone, BackboneCard, backbone, is_known, names
-from foldwalk.descriptors.decode import (
-    PICTURE_SUFFIXES,
-    Limits,
-    Unreadable,
-    find_pictures,
-    load_picture,
-    thumbnail,
-)
+from foldwalk.descriptors.decode import PICTURE_SUFFIXES, find_pictures, load_picture, thumbnail
 from foldwalk.descriptors.extract import Batch, Described, Skipped, describe, extract
+from foldwalk.descriptors.limits import Limits, Unreadable
 
 __all__ = [
     "DEFAULT",

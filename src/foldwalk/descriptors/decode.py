@@ -1,7 +1,8 @@
 """Files to pictures, without trusting the files: limits first, then decoding, then one plain RGB picture.
 
-The size is read from the header and checked before a single pixel is decoded, only formats that hold pictures
-are tried (no PostScript, which would be run), and whatever goes wrong becomes `Unreadable` with its reason.
+The size is read from the header and checked before a single pixel is decoded, scans are counted, only formats
+that hold pictures are tried (no PostScript, which would be run), and whatever goes wrong becomes `Unreadable`
+with its reason. What metadata unpack to is Pillow's affair, which stops at a megabyte.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ import io
 import os
 import stat
 import warnings
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -21,7 +22,9 @@ from typing import BinaryIO
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from foldwalk.core.errors import BadInput, BadParameter, MissingData
+from foldwalk.core.errors import MissingData, one_line
+from foldwalk.core.types import Float64Array
+from foldwalk.descriptors.limits import DEFAULT_LIMITS, Limits, Unreadable, count_scans
 
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM", "JPEG2000", "AVIF", "HEIF")
 PICTURE_SUFFIXES = frozenset(
@@ -30,29 +33,10 @@ PICTURE_SUFFIXES = frozenset(
     | ({".heic", ".heif"} if find_spec("pillow_heif") else set())
 )
 Source = Path | str | bytes | BinaryIO
+STRIP = 2**20  # pixels that are converted at a time
 
 # Limits decides what is too large; Pillow's warning at its own, fixed size would only repeat it on stderr.
 warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
-
-
-class Unreadable(BadInput):
-    """A file that cannot be used as a picture; the message is the reason."""
-
-
-@dataclass(frozen=True)
-class Limits:
-    """The most pixels a picture may have and the most bytes its file may have."""
-
-    pixels: int = 80_000_000
-    bytes: int = 100_000_000
-
-    def __post_init__(self) -> None:
-        for name, value in (("pixels", self.pixels), ("bytes", self.bytes)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise BadParameter(f"limits: {name} must be a whole number above 0, but it is {value!r}.")
-
-
-DEFAULT_LIMITS = Limits()
 
 
 def load_picture(
@@ -65,8 +49,10 @@ def load_picture(
     """
     with _opened(source, limits) as file:
         try:
-            with Image.open(file, formats=_formats()) as picture:
-                _check_size(picture.size, limits)
+            scans = count_scans(file)
+            with Image.open(file, formats=formats()) as picture:
+                limits.check_size(*picture.size)
+                limits.check_scans(scans, picture.width * picture.height)
                 if short_side is not None:
                     picture.draft(None, (short_side, short_side))
                 picture.load()
@@ -81,7 +67,7 @@ def load_picture(
         except MemoryError:
             raise Unreadable("it does not fit into memory.") from None
         except Exception as error:  # broken bytes lead the decoders to errors of any kind
-            raise Unreadable(f"it cannot be decoded: {_sentence(error)}.") from None
+            raise Unreadable(f"it cannot be decoded: {one_line(error)}.") from None
 
 
 def read_picture_file(path: Path, limits: Limits = DEFAULT_LIMITS) -> bytes:
@@ -91,7 +77,7 @@ def read_picture_file(path: Path, limits: Limits = DEFAULT_LIMITS) -> bytes:
             content = file.read(limits.bytes + 1)
         except OSError as error:
             raise Unreadable(f"it cannot be read: {error.strerror}.") from None
-    _check_bytes(len(content), limits)
+    limits.check_bytes(len(content))
     return content
 
 
@@ -123,7 +109,8 @@ def thumbnail(picture: Image.Image, side: int = 256) -> bytes:
 
 
 @cache
-def _formats() -> tuple[str, ...]:
+def formats() -> tuple[str, ...]:
+    """Those that are tried here: none of them runs anything."""
     if find_spec("pillow_heif"):
         import_module("pillow_heif").register_heif_opener()
     Image.init()
@@ -134,14 +121,14 @@ def _opened(source: Source, limits: Limits) -> BinaryIO:
     """The source as an open file of at most `limits.bytes`."""
     if not isinstance(source, (str, Path)):
         content = source if isinstance(source, bytes) else source.read(limits.bytes + 1)
-        _check_bytes(len(content), limits)
+        limits.check_bytes(len(content))
         return io.BytesIO(content)
     try:
         status = os.stat(source)
         if not stat.S_ISREG(status.st_mode):  # opening a pipe would wait for ever
             kind = "a folder" if stat.S_ISDIR(status.st_mode) else "no regular file"
             raise Unreadable(f"it is {kind}.")
-        _check_bytes(status.st_size, limits)
+        limits.check_bytes(status.st_size)
         return open(source, "rb")
     except Unreadable:
         raise
@@ -149,49 +136,56 @@ def _opened(source: Source, limits: Limits) -> BinaryIO:
         raise Unreadable(f"it cannot be opened: {getattr(error, 'strerror', error)}.") from None
 
 
-def _check_bytes(size: int, limits: Limits) -> None:
-    if size == 0:
-        raise Unreadable("it is empty.")
-    if size > limits.bytes:
-        raise Unreadable(f"it is larger than {limits.bytes:,} bytes.")
-
-
-def _check_size(size: tuple[int, int], limits: Limits) -> None:
-    width, height = size
-    if width < 1 or height < 1:
-        raise Unreadable(f"it is {width} x {height} pixels, which is no picture.")
-    if width * height > limits.pixels:
-        raise Unreadable(f"it is {width} x {height}, more than {limits.pixels:,} pixels.")
-
-
 def _as_rgb(picture: Image.Image) -> Image.Image:
     if picture.mode.startswith(("I", "F")):
-        return _eight_bits(picture).convert("RGB")
+        return _by_strips(picture, _eight_bits(picture))
     if picture.has_transparency_data:
-        picture = picture.convert("RGBA")
-        white = Image.new("RGBA", picture.size, "white")
-        return Image.alpha_composite(white, picture).convert("RGB")
+        return _by_strips(picture, _on_white)
     return picture.convert("RGB")
 
 
-def _eight_bits(picture: Image.Image) -> Image.Image:
+def _by_strips(picture: Image.Image, to_rgb: Callable[[Image.Image], Image.Image]) -> Image.Image:
+    """A few rows at a time: what stands between the two takes several times as much as a picture."""
+    out = Image.new("RGB", picture.size)
+    for box in _strips(picture):
+        out.paste(to_rgb(picture.crop(box)), box)
+    return out
+
+
+def _strips(picture: Image.Image) -> Iterator[tuple[int, int, int, int]]:
+    rows = max(1, STRIP // picture.width)
+    for top in range(0, picture.height, rows):
+        yield 0, top, picture.width, min(top + rows, picture.height)
+
+
+def _on_white(strip: Image.Image) -> Image.Image:
+    strip = strip.convert("RGBA")
+    return Image.alpha_composite(Image.new("RGBA", strip.size, "white"), strip).convert("RGB")
+
+
+def _eight_bits(picture: Image.Image) -> Callable[[Image.Image], Image.Image]:
     """Grey values of 16 bits as 8 bits; anything else (32 bits, floats) stretched from its least to its most.
 
     65,535 / 255 = 257: black stays black and white stays white.
     """
-    values = np.nan_to_num(np.asarray(picture, dtype=np.float64), posinf=0.0, neginf=0.0)
-    least, most = float(values.min()), float(values.max())
+    ends = [(v.min(), v.max()) for v in (_numbers(picture.crop(box)) for box in _strips(picture))]
+    least, most = float(min(low for low, _ in ends)), float(max(high for _, high in ends))
     if picture.mode.startswith("I") and least >= 0 and most <= 65_535:
         least, most = 0.0, 65_535.0
     span = (most - least) or 1.0
-    return Image.fromarray(np.round((values - least) * (255 / span)).astype(np.uint8))
+
+    def stretched(strip: Image.Image) -> Image.Image:
+        values = np.round((_numbers(strip) - least) * (255 / span))
+        return Image.fromarray(values.astype(np.uint8)).convert("RGB")
+
+    return stretched
+
+
+def _numbers(strip: Image.Image) -> Float64Array:
+    return np.nan_to_num(np.asarray(strip, dtype=np.float64), posinf=0.0, neginf=0.0)
 
 
 def _turn_upright(picture: Image.Image) -> None:
     # A picture with broken EXIF data is still a picture.
     with suppress(Exception):
         ImageOps.exif_transpose(picture, in_place=True)
-
-
-def _sentence(error: Exception) -> str:
-    return " ".join(str(error).split()).rstrip(".") or type(error).__name__

@@ -19,14 +19,8 @@ from foldwalk.core.progress import task
 from foldwalk.core.types import Float32Array
 from foldwalk.descriptors.backbones.base import Backbone
 from foldwalk.descriptors.backbones.options import check_threads
-from foldwalk.descriptors.decode import (
-    DEFAULT_LIMITS,
-    Limits,
-    Unreadable,
-    load_picture,
-    read_picture_file,
-    thumbnail,
-)
+from foldwalk.descriptors.decode import load_picture, read_picture_file, thumbnail
+from foldwalk.descriptors.limits import DEFAULT_LIMITS, Limits, Unreadable
 from foldwalk.descriptors.resume import Finished
 
 

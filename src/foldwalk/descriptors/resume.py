@@ -14,6 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
+from foldwalk.core.array_files import read_npz
+from foldwalk.core.checked_arrays import checked_ids, checked_numbers
 from foldwalk.core.errors import BadInput
 from foldwalk.core.types import Float32Array
 from foldwalk.core.whole_files import written_whole
@@ -67,10 +69,11 @@ class Finished:
 
     def _read(self, path: Path, dim: int) -> None:
         try:
-            with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-                keys, vectors, sizes, joined = (file[k] for k in ("keys", "vectors", "sizes", "thumbnails"))
-            if vectors.shape != (len(keys), dim) or vectors.dtype != np.float32:
-                return
+            arrays = read_npz(path)
+            keys, sizes, joined = (arrays[name] for name in ("keys", "sizes", "thumbnails"))
+            vectors = checked_numbers(arrays["vectors"], "vectors", (len(keys), dim))
+            if len(sizes):
+                checked_ids(sizes, "sizes", (len(keys),), len(joined) + 1)
             ends = np.cumsum(sizes)
             for row, key in enumerate(keys.tolist()):
                 small = joined[ends[row] - sizes[row] : ends[row]].tobytes() if len(sizes) else None

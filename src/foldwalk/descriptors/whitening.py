@@ -26,8 +26,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from foldwalk.core.errors import BadInput, BadParameter, MissingData, NotFitted
+from foldwalk.core.array_files import read_npz
+from foldwalk.core.errors import BadInput, BadParameter, MissingData, NotFitted, one_line
 from foldwalk.core.estimator import Estimator
+from foldwalk.core.json_text import read_json_object
 from foldwalk.core.principal import principal
 from foldwalk.core.types import Float32Array, Float64Array
 from foldwalk.core.vectors import Vectors
@@ -98,17 +100,15 @@ class Whitening(Estimator):
         if not source.is_file():
             raise MissingData(f"{source} does not exist.")
         try:
-            with source.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-                header = json.loads(str(file["header"]))
-                mean, projection = file["mean"], Vectors.check(file["projection"], "projection").values
+            arrays = read_npz(source, ("header", "mean", "projection"))
+            header = read_json_object(str(arrays["header"]), "its header")
+            mean, projection = arrays["mean"], Vectors.check(arrays["projection"], "projection").values
             if (header["format"], header["kind"]) != (FORMAT, cls.kind) or mean.shape != projection.shape[:1]:
                 raise BadInput(f"it does not hold a {cls.kind} whitening of this version")
             mean = Vectors.check(mean[None], "mean").values[0]
             made = cls(header["dim"], header["shrinkage"]).adopt(mean, projection)
         except Exception as error:  # broken bytes lead the readers to errors of any kind
-            raise BadInput(
-                f"{source} is not a whitening saved by foldwalk: {str(error).rstrip('.')}."
-            ) from None
+            raise BadInput(f"{source} is not a whitening saved by foldwalk: {one_line(error)}.") from None
         return made
 
     def adopt(self, mean: Float32Array, projection: Float32Array) -> Self:

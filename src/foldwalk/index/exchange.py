@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from foldwalk.core.errors import BadInput
+from foldwalk.core.json_text import read_json_object
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import AnyArray
 from foldwalk.core.vector_files import VectorFile, check_target, read_vector_file, write_vector_file
@@ -84,6 +84,9 @@ def _metadata(
     if texts is None:
         return None
     try:
-        return {key: json.loads(text) for key, text in zip(keys, texts, strict=True)}
-    except (ValueError, TypeError, RecursionError):
+        return {
+            key: read_json_object(text, f"{path}, the metadata of {key!r}")
+            for key, text in zip(keys, texts, strict=True)
+        }
+    except TypeError:
         raise BadInput(f"{path}: metadata must hold one JSON text for every key.") from None

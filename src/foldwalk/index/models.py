@@ -7,7 +7,6 @@ came and who went since. Its version is the moment of the training, in nanosecon
 
 from __future__ import annotations
 
-import json
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from foldwalk.core.checked_arrays import checked_rising
 from foldwalk.core.errors import BadInput
+from foldwalk.core.json_text import read_json_object
 from foldwalk.core.types import IntArray
 from foldwalk.index.types import ModelState
 from foldwalk.rerank.base import Reranker
@@ -59,7 +60,7 @@ class KeptModels:
         version = self.version(name)
         found = None if version is None else get_arrays(self.store, f"{KIND}/{name}", version, ["header"])
         try:
-            header = json.loads(str(found["header"])) if found else None
+            header = read_json_object(str(found["header"]), "the header") if found else None
             return None if header is None else {**header["parameters"], "seed": header["seed"]}
         except (ValueError, KeyError, TypeError):
             return None
@@ -70,8 +71,8 @@ class KeptModels:
         arrays = None if version is None else get_arrays(self.store, f"{KIND}/{name}", version)
         if arrays is not None:
             with suppress(Exception):  # whole, but not what it should be: as if it were absent
-                numbers = arrays.pop("numbers")
-                method = from_arrays(arrays, self.store.place)
+                numbers = checked_rising(arrays.pop("numbers"), "numbers")
+                method = from_arrays(arrays)
                 if isinstance(method, GradNetMethod) and len(method.vectors) == len(numbers):
                     return Model(method, numbers)
         return None
@@ -106,8 +107,12 @@ class KeptModels:
         found = None if version is None else get_arrays(self.store, f"{KIND}/{name}", version, ["numbers"])
         if not found:
             return None
-        came = int((rows_of(numbers, found["numbers"]) < 0).sum())
-        return ModelState(name, len(found["numbers"]), came, len(found["numbers"]) + came - len(numbers))
+        try:
+            seen = checked_rising(found["numbers"], "numbers")
+        except BadInput:
+            return None
+        came = int((rows_of(numbers, seen) < 0).sum())
+        return ModelState(name, len(seen), came, len(seen) + came - len(numbers))
 
 
 def rows_of(numbers: IntArray, among: IntArray) -> IntArray:

@@ -35,6 +35,7 @@ from foldwalk.neighbors import Searcher, knn_graph, prepare
 from foldwalk.neighbors.exact import FARTHEST_UP_TO
 from foldwalk.neighbors.given import taken
 from foldwalk.neighbors.similarity import pair_similarities
+from foldwalk.rerank.kept import Kept, flatten
 from foldwalk.rerank.order import Reached, complete, filled
 from foldwalk.rerank.parameterized import Parameterized
 from foldwalk.rerank.params import parameters_of
@@ -193,7 +194,9 @@ class Reranker(Parameterized, ABC):
         self.searcher = Searcher(gallery, self.params.metric, self.params.search, self.seed)
         try:
             if state:
-                self._restore(state)
+                kept = Kept(state)
+                self._restore(kept)
+                kept.refuse_others()
             else:
                 self._prepare()
         except BaseException:
@@ -204,7 +207,7 @@ class Reranker(Parameterized, ABC):
     def state(self) -> dict[str, AnyArray]:
         """What fitting computed, for `adopt`; empty where computing it again is as quick."""
         _ = self.vectors  # refuses where there is none
-        return self._state()
+        return flatten(self._state())
 
     @property
     def known_neighbors(self) -> Neighbors | None:
@@ -258,13 +261,13 @@ class Reranker(Parameterized, ABC):
         """A method like this one that has seen no gallery."""
         return type(self)(**self.get_params())
 
-    def _state(self) -> dict[str, AnyArray]:
-        """What `_prepare` computed and is worth keeping; without it, loading prepares again."""
+    def _state(self) -> dict[str, Any]:
+        """Arrays and sparse matrices that `_prepare` computed; without them, loading prepares again."""
         return {}
 
-    def _restore(self, state: dict[str, AnyArray]) -> None:
-        """The opposite of `_state`."""
-        raise NotImplementedError
+    def _restore(self, kept: Kept, /) -> None:  # noqa: ARG002
+        """The opposite of `_state`: asks for each array with what it must be, for files may be anyone's."""
+        raise BadInput(f"{self.name} keeps nothing beside vectors and neighbours.")
 
     # What a method may use --------------------------------------------------------------------------------
 

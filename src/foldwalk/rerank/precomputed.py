@@ -25,7 +25,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from foldwalk.core.errors import BadInput, TooFewNeighbors
+from foldwalk.core.checked_arrays import checked_csr
+from foldwalk.core.errors import BadInput, TooFewNeighbors, one_line
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import AnyArray, Float32Array, Float64Array, IntArray
 from foldwalk.core.vectors import Vectors, read_array
@@ -79,10 +80,14 @@ class KnownPairs:
     @classmethod
     def from_saved(cls, arrays: Mapping[str, AnyArray], metric: str) -> KnownPairs:
         """The opposite of `saved`, checked as if it came from elsewhere."""
-        indptr, indices, data = (arrays[f"pairs_{name}"] for name in ("indptr", "indices", "data"))
-        n = len(indptr) - 1
-        known = cls.from_graph(sparse.csr_array((data, indices, indptr), shape=(n, n)))
-        return cls(known.rows, metric)
+        if metric not in ("cosine", "euclidean"):
+            raise BadInput(f"pairs cannot be by {metric!r}.")
+        indptr, indices, data = (
+            np.asarray(arrays[f"pairs_{name}"]) for name in ("indptr", "indices", "data")
+        )
+        n = max(indptr.size - 1, 0)
+        known = checked_csr(indptr, indices, data, "pairs", (n, n), low=-1, high=1)
+        return cls(cls.from_graph(csr(*known, n)).rows, metric)
 
     def saved(self) -> dict[str, AnyArray]:
         """The arrays of a file."""
@@ -216,6 +221,11 @@ def _dense(matrix: Any, name: str) -> sparse.csr_array:
 
 def _sparse(matrix: Any, name: str) -> sparse.csr_array:
     _check_shape(matrix.shape, matrix.dtype, name)
+    try:
+        if matrix.format in ("csr", "csc", "bsr"):
+            matrix.check_format(full_check=True)  # columns, too, which scipy otherwise takes on trust
+    except ValueError as error:
+        raise BadInput(f"{name} is no whole sparse matrix: {one_line(error)}.") from None
     known = sparse.csr_array(matrix, dtype=np.float64, copy=True)
     known.sum_duplicates()
     if matrix.format in ("csr", "csc", "coo") and known.nnz != matrix.nnz:

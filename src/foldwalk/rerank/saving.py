@@ -11,7 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from foldwalk.core.errors import BadInput, MissingData
+from foldwalk.core.array_files import read_npz
+from foldwalk.core.checked_arrays import checked_numbers, checked_scale
+from foldwalk.core.errors import BadInput, MissingData, MissingExtra, one_line
+from foldwalk.core.json_text import read_json_object
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import AnyArray
 from foldwalk.core.vectors import Vectors
@@ -21,6 +24,7 @@ from foldwalk.rerank.precomputed import KnownPairs
 from foldwalk.rerank.registry import create
 
 FORMAT = 1
+LONGEST = 1.001  # of a vector of length one, rounded
 
 
 def save(method: Reranker, path: str | os.PathLike[str]) -> Path:
@@ -42,13 +46,11 @@ def load(path: str | os.PathLike[str]) -> Reranker:
     if not source.is_file():
         raise MissingData(f"{source} does not exist.")
     try:
-        with np.load(source, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        return from_arrays(arrays, str(source))
-    except (BadInput, MissingData):
+        return from_arrays(read_npz(source))
+    except MissingExtra:
         raise
     except Exception as error:  # broken bytes lead the readers to errors of any kind
-        raise BadInput(f"{source} is not a method saved by foldwalk: {error}.") from None
+        raise BadInput(f"{source} is not a method saved by foldwalk: {one_line(error)}.") from None
 
 
 def as_arrays(method: Reranker) -> dict[str, AnyArray]:
@@ -74,25 +76,40 @@ def as_arrays(method: Reranker) -> dict[str, AnyArray]:
     return arrays | {f"state_{name}": array for name, array in method.state().items()}
 
 
-def from_arrays(arrays: Mapping[str, AnyArray], place: str) -> Reranker:
-    """The method that `as_arrays` was given; `place` is what errors call it."""
-    header = json.loads(str(arrays["header"]))
+def from_arrays(arrays: Mapping[str, AnyArray]) -> Reranker:
+    """The method that `as_arrays` was given."""
+    header = _text_of(arrays, "header")
     if header.get("format") != FORMAT:
-        raise BadInput(f"{place} was written by another version of foldwalk; fit and save it again.")
+        raise BadInput("it was written by another version of foldwalk; fit and save it again.")
     method = create(header["method"], seed=header["seed"], **header["parameters"])
     neighbors, pairs = None, None
     if "pairs" in header:
         pairs = KnownPairs.from_saved(arrays, header["pairs"])
         vectors = pairs.items
     else:
-        scale = float(header.get("scale", 1.0))  # a file of an earlier version has none: vectors as given
-        vectors = Vectors(Vectors.check(arrays["vectors"], place).values, scale)
-    if "neighbor_ids" in arrays:
-        origin = json.loads(str(arrays["neighbor_origin"]))
-        ids, similarities = arrays["neighbor_ids"], arrays["neighbor_similarities"]
-        checked = Neighbors.check(ids, similarities, len(vectors), method.params.metric)
-        neighbors = replace(
-            checked, recall=origin["recall"], how=origin["how"], least=arrays.get("neighbor_least")
-        )
+        scale = checked_scale(header.get("scale", 1.0))  # an earlier version has none: vectors as given
+        values = Vectors.check(arrays["vectors"], "vectors").values
+        if method.params.metric == "cosine" and np.abs(values).max() > LONGEST:
+            raise BadInput("vectors must be of length one.")
+        vectors = Vectors(values, scale)
+        if "neighbor_ids" in arrays:
+            neighbors = _neighbors_of(arrays, len(vectors), method.params.metric)
     state = {name.removeprefix("state_"): a for name, a in arrays.items() if name.startswith("state_")}
     return method.adopt(vectors, neighbors=neighbors, state=state, pairs=pairs)
+
+
+def _neighbors_of(arrays: Mapping[str, AnyArray], n: int, metric: str) -> Neighbors:
+    origin = _text_of(arrays, "neighbor_origin")
+    checked = Neighbors.check(arrays["neighbor_ids"], arrays["neighbor_similarities"], n, metric)
+    checked_numbers(checked.similarities, "neighbor_similarities", checked.ids.shape)
+    least = arrays.get("neighbor_least")
+    if least is not None:
+        least = checked_numbers(least, "neighbor_least", (n,))
+    return replace(checked, recall=float(origin["recall"]), how=str(origin["how"]), least=least)
+
+
+def _text_of(arrays: Mapping[str, AnyArray], name: str) -> dict[str, Any]:
+    text = np.asarray(arrays[name])
+    if text.shape != () or text.dtype.kind != "U":
+        raise BadInput(f"{name} must be one text.")
+    return read_json_object(str(text), name)

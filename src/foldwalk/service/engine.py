@@ -17,7 +17,8 @@ import numpy as np
 from PIL import Image
 
 from foldwalk.core import BadInput, FoldwalkError
-from foldwalk.descriptors import Limits, Unreadable, load_picture
+from foldwalk.descriptors import Limits, Unreadable
+from foldwalk.descriptors.apart import load_apart
 from foldwalk.index import AddReport, Explanation, Index, Key, Like, Results
 from foldwalk.index.asking.fitted import IN_MEMORY
 from foldwalk.service.bodies import AddBody, Choice, ExplainBody, SearchBody
@@ -80,7 +81,7 @@ class Engine:
         # The size that the index reads files at, so that an upload gets the vector its file would have.
         short_side = self.index.backbone().short_side
         try:
-            return load_picture(content, self._limits, short_side)
+            return load_apart(content, self._limits, short_side)
         except Unreadable as error:
             raise BadInput(f"the file cannot be used: {error}") from None
 

@@ -20,9 +20,12 @@ def contact_sheet(thumbnails: Sequence[bytes | None]) -> bytes:
     for place, content in enumerate(thumbnails):
         if content is None:
             continue
-        with Image.open(io.BytesIO(content)) as picture:
-            picture.draft("RGB", (2 * SIDE, 2 * SIDE))
-            small = ImageOps.fit(picture.convert("RGB"), (SIDE, SIDE))
+        try:
+            with Image.open(io.BytesIO(content), formats=("JPEG",)) as picture:
+                picture.draft("RGB", (2 * SIDE, 2 * SIDE))
+                small = ImageOps.fit(picture.convert("RGB"), (SIDE, SIDE))
+        except (OSError, SyntaxError, ValueError):  # no thumbnail of ours: its place stays grey
+            continue
         sheet.paste(small, (place % columns * SIDE, place // columns * SIDE))
     buffer = io.BytesIO()
     sheet.save(buffer, "JPEG", quality=85)

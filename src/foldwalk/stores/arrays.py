@@ -8,13 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from foldwalk.core.array_files import read_head
 from foldwalk.core.types import AnyArray
 from foldwalk.stores.base import Store
-
-_HEADERS = {
-    (1, 0): np.lib.format.read_array_header_1_0,
-    (2, 0): np.lib.format.read_array_header_2_0,
-}
 
 
 class _Encoded(Mapping[str, bytearray]):
@@ -60,12 +56,7 @@ def get_arrays(
 def _decoded(content: bytearray) -> AnyArray:
     """The array in these bytes; it uses them, and may be written to as they may."""
     stream = io.BytesIO(memoryview(content)[:4096])
-    version = np.lib.format.read_magic(stream)
-    if version not in _HEADERS:
-        raise ValueError(f"format {version} of an array is unknown")
-    shape, by_column, kind = _HEADERS[version](stream)
-    if kind.hasobject:
-        raise ValueError("objects are not read")
+    shape, by_column, kind = read_head(stream)
     count, left = math.prod(shape), len(content) - stream.tell()
     if min(shape, default=0) < 0 or count * kind.itemsize != left:
         raise ValueError("the array is not as large as its head says")

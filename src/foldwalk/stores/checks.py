@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from foldwalk.core.errors import BadInput
+from foldwalk.core.json_text import nested_too_deep
 
 LONGEST_KEY = 1024  # bytes of UTF-8
 LONGEST_METADATA = 65_536
-DEEPEST_METADATA = 100  # dictionaries and lists within each other
 _KIND = re.compile(r"[a-z0-9_-]+(/[a-z0-9_-]+)*")
 
 
@@ -55,23 +55,15 @@ def metadata_text(key: str, metadata: Mapping[str, Any]) -> str:
     if not isinstance(metadata, Mapping) or not all(isinstance(name, str) for name in metadata):
         raise BadInput(f"the metadata of {key!r} must be a dictionary whose fields are named by text.")
     try:
+        if nested_too_deep(dict(metadata)):
+            raise ValueError("it is nested too deep")
         text = json.dumps(dict(metadata), ensure_ascii=False, allow_nan=False, sort_keys=True)
         text.encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise BadInput(f"the metadata of {key!r} cannot be written as JSON: {error}.") from None
     if len(text) > LONGEST_METADATA:
         raise BadInput(f"the metadata of {key!r} is longer than {LONGEST_METADATA} letters of JSON.")
-    if nests_deeper(metadata, DEEPEST_METADATA):
-        raise BadInput(f"the metadata of {key!r} nests deeper than {DEEPEST_METADATA} levels.")
     return text
-
-
-def nests_deeper(value: Any, levels: int) -> bool:
-    """Whether dictionaries and lists lie within each other on more than so many levels."""
-    if not isinstance(value, (Mapping, list, tuple)):
-        return False
-    within = value.values() if isinstance(value, Mapping) else value
-    return levels == 0 or any(nests_deeper(member, levels - 1) for member in within)
 
 
 def metadata_texts(keys: Sequence[str], metadata: Mapping[str, Mapping[str, Any]] | None) -> list[str | None]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from foldwalk.core.checked_arrays import checked_flags, checked_rising, checked_rows, checked_scale
+from foldwalk.core.errors import BadInput
 from foldwalk.core.types import AnyArray
 from foldwalk.index.graph.knn import WIDTH, KnnGraph
 from foldwalk.stores import Store
@@ -43,12 +45,12 @@ class KeptGraph:
     def _checked(self, arrays: dict[str, AnyArray] | None) -> KnnGraph | None:
         if arrays is None or not {"uid", *ARRAYS} <= set(arrays) or str(arrays["uid"]) != self.uid:
             return None
-        scale = arrays.get("scale", np.array(1.0))  # that of the cosine, and of graphs of earlier versions
-        if scale.shape != () or not (np.isfinite(scale) and scale > 0):
+        try:
+            numbers = checked_rising(arrays["numbers"], "numbers")
+            n = len(numbers)
+            ids, similarities = checked_rows(arrays["ids"], arrays["similarities"], "graph", n, WIDTH)
+            touched = checked_flags(arrays["touched"], "touched", (n,))
+            scale = arrays.get("scale", np.array(1.0))  # that of the cosine, and of earlier versions
+            return KnnGraph(numbers, ids, similarities, touched, scale=checked_scale(scale.tolist()))
+        except BadInput:  # whole, but not what it should be: as if it were absent
             return None
-        graph = KnnGraph(**{name: arrays[name] for name in ARRAYS}, scale=float(scale))  # type: ignore[arg-type]
-        n = len(graph)
-        alike = graph.ids.shape == graph.similarities.shape == (n, WIDTH) and graph.touched.shape == (n,)
-        rising = alike and bool((graph.numbers[1:] > graph.numbers[:-1]).all())
-        valid = rising and (n == 0 or (graph.ids.min() >= -1 and graph.ids.max() < n))
-        return graph if valid else None

@@ -24,7 +24,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from torch import Tensor
 from torch.nn import functional
 
-from foldwalk.core.errors import BadInput, BadParameter, MissingData, NotFitted
+from foldwalk.core.errors import BadInput, BadParameter, MissingData, NotFitted, one_line
+from foldwalk.core.json_text import read_json_object
 from foldwalk.core.labels import check_labels
 from foldwalk.core.types import Float32Array
 from foldwalk.core.vectors import Vectors
@@ -167,7 +168,7 @@ class MetaClassEnsemble(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 header = file.metadata() or {}
                 if header.get("format") != FORMAT:
                     raise ValueError("it has another format")
-                facts = json.loads(header["facts"])
+                facts = read_json_object(header["facts"], "its facts")
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             told = facts["learners"] if "learners" in facts else [facts["learner"]]
             learners = [Learner(**one | {"settings": TrainingSettings(**one["settings"])}) for one in told]
@@ -178,12 +179,19 @@ class MetaClassEnsemble(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 heads.append(_head(spec, own))
             made.heads_, made.n_features_in_ = heads, heads[0].spec.inputs
         except Exception as error:  # broken bytes lead the readers to errors of any kind
-            why = " ".join(str(error).split())[:200]
-            raise BadInput(f"{source} is not an ensemble saved by foldwalk: {why}.") from None
+            raise BadInput(f"{source} is not an ensemble saved by foldwalk: {one_line(error)}.") from None
         return made
 
 
 def _head(spec: dict[str, Any], weights: dict[str, Tensor]) -> Head:
+    with torch.device("meta"):  # whatever sizes are declared, no memory is taken
+        sizes = {name: array.shape for name, array in Head(HeadSpec(**spec)).state_dict().items()}
+    if sizes != {name: array.shape for name, array in weights.items()}:
+        raise ValueError("the weights of a head have other sizes than it says")
+    if not all(bool(torch.isfinite(array).all()) for array in weights.values()):
+        raise ValueError("the weights of a head are not finite")
     head = Head(HeadSpec(**spec))
     head.load_state_dict(weights)
+    if head.chosen is not None and not 0 <= head.chosen.min() <= head.chosen.max() < head.spec.inputs:
+        raise ValueError("a head sees features that there are not")
     return head.eval()

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from foldwalk.core.errors import BadInput, MissingData, MissingExtra
-from foldwalk.core.parquet import load_pyarrow
+from foldwalk.core.array_files import read_npz
+from foldwalk.core.errors import BadInput, MissingData, MissingExtra, one_line
+from foldwalk.core.memory import need_memory
+from foldwalk.core.parquet import load_pyarrow, read_table
 from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray
 from foldwalk.core.whole_files import written_whole
 
@@ -32,11 +34,15 @@ class Pools:
     negative_similarities: Float32Array
 
     def __post_init__(self) -> None:
+        if self.anchors.ndim != 1 or self.anchors.dtype.kind not in "iu":
+            raise BadInput("pools: anchors must be a list of whole numbers.")
         rows = len(self.anchors)
         for kind in ("positive", "negative"):
             ids, values = getattr(self, f"{kind}s"), getattr(self, f"{kind}_similarities")
             if ids.ndim != 2 or ids.shape != values.shape or len(ids) != rows:
                 raise BadInput(f"pools: {kind}s {ids.shape} do not fit {rows} anchors and {values.shape}.")
+            if ids.dtype.kind not in "iu" or not np.isfinite(values).all():
+                raise BadInput(f"pools: {kind}s must be whole numbers, and their similarities finite.")
             if ids.size and (ids.min() < -1 or ids.max() >= self.items):
                 raise BadInput(f"pools: {kind}s must be ids between -1 (none) and {self.items - 1}.")
         if rows and not 0 <= self.anchors.min() <= self.anchors.max() < self.items:
@@ -84,12 +90,12 @@ class Pools:
         try:
             if source.suffix == ".parquet":
                 return cls._from_parquet(source)
-            with source.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-                return cls(int(file["items"]), *(file[name] for name in ARRAYS))
+            arrays = read_npz(source)
+            return cls(int(arrays["items"]), *(arrays[name] for name in ARRAYS))
         except MissingExtra:
             raise
         except Exception as error:  # broken bytes lead the readers to errors of any kind
-            raise BadInput(f"{source} does not hold pools saved by foldwalk: {error}.") from None
+            raise BadInput(f"{source} does not hold pools saved by foldwalk: {one_line(error)}.") from None
 
     def _long(self) -> dict[str, AnyArray]:
         """Columns row, anchor, positive (or negative), position, item, similarity.
@@ -111,9 +117,13 @@ class Pools:
 
     @classmethod
     def _from_parquet(cls, path: Path) -> Pools:
-        table = load_pyarrow()[1].read_table(path)
+        table = read_table(path)
         columns = {name: table[name].to_numpy() for name in table.column_names}
+        if min(columns["row"].min(initial=0), columns["position"].min(initial=0)) < 0:
+            raise BadInput("rows and positions count from 0")
         rows = int(columns["row"].max(initial=-1)) + 1
+        width = int(columns["position"].max(initial=-1)) + 1
+        need_memory(16 * rows * (width + 1), "it")
         anchors = np.zeros(rows, np.int64)
         anchors[columns["row"]] = columns["anchor"]
         arrays: list[AnyArray] = []

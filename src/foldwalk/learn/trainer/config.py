@@ -14,7 +14,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from foldwalk.core.errors import BadInput, BadParameter, MissingData, UnknownName
+from foldwalk.core.errors import BadInput, BadParameter, UnknownName
+from foldwalk.core.text_files import read_text_file
 from foldwalk.learn import trainings
 from foldwalk.learn.sections import Section
 from foldwalk.learn.trainer.settings import TrainingSettings
@@ -123,10 +124,8 @@ def read_config(source: str | Path) -> Config:
     name = str(source)
     if name in shipped():
         text = (resources.files("foldwalk.learn") / "configs" / f"{name}.toml").read_text("utf-8")
-    elif Path(name).is_file():
-        text = Path(name).read_text("utf-8", errors="replace")
-    elif name.endswith(".toml"):
-        raise MissingData(f"{name} does not exist.")
+    elif name.endswith(".toml") or _is_file(name):
+        text = read_text_file(Path(name))
     else:
         raise UnknownName(
             f"there is no configuration {name!r}; give a .toml file or one of {', '.join(shipped())}."
@@ -139,3 +138,12 @@ def parse_config(text: str, name: str = "the configuration") -> Config:
         return make_config(tomllib.loads(text), name)
     except tomllib.TOMLDecodeError as error:
         raise BadInput(f"{name} is not TOML: {error}.") from None
+    except RecursionError:
+        raise BadInput(f"{name} is not TOML that can be read: it is nested too deep.") from None
+
+
+def _is_file(name: str) -> bool:
+    try:
+        return Path(name).is_file()
+    except (OSError, ValueError):  # a name that no file can have
+        return False

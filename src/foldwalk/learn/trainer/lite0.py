@@ -30,7 +30,8 @@ from foldwalk.core.whole_files import written_whole
 from foldwalk.descriptors.backbones.base import need
 from foldwalk.descriptors.backbones.effnet_lite0 import WEIGHTS_SHA256
 from foldwalk.descriptors.backbones.onnx_model import OnnxBackbone
-from foldwalk.descriptors.decode import DEFAULT_LIMITS, Unreadable, load_picture
+from foldwalk.descriptors.decode import load_picture
+from foldwalk.descriptors.limits import DEFAULT_LIMITS, Unreadable
 from foldwalk.machine.cache_folder import cache_folder
 
 BLOCKS = 16

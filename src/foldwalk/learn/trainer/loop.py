@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from foldwalk.core.errors import BadInput, MissingData
+from foldwalk.core.errors import BadInput, MissingData, one_line
 from foldwalk.core.progress import task
 from foldwalk.core.types import AnyArray, Float32Array
 from foldwalk.core.whole_files import written_whole
@@ -164,12 +164,11 @@ class Trainer:
             self.recipe.load_state(state["recipe"])
             self.optimiser.load_state_dict(state["optimiser"])
             self.schedule.load_state_dict(state["schedule"])
+            self.epoch, self.history = int(state["epoch"]), list(state["history"])
         except Exception as error:  # broken bytes lead torch to errors of any kind
-            why = " ".join(str(error).split())[:200]
             raise BadInput(
-                f"{path} is no checkpoint of this training: {why}; remove it to begin anew."
+                f"{path} is no checkpoint of this training: {one_line(error)}; remove it to begin anew."
             ) from None
-        self.epoch, self.history = state["epoch"], state["history"]
 
     def _compare(self, before: dict[str, object]) -> None:
         """Weights of other settings would go on as if nothing had changed. More epochs are no other settings,

@@ -36,6 +36,7 @@ from foldwalk.core.types import AnyArray, Float64Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.graph import mutuality
 from foldwalk.rerank.base import Reranker
+from foldwalk.rerank.kept import Kept
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params, neighborhood
 from foldwalk.rerank.registry import create, register
@@ -119,8 +120,8 @@ class Auto(Reranker):
     def _state(self) -> dict[str, AnyArray]:
         return self.chosen.state()
 
-    def _restore(self, state: dict[str, AnyArray]) -> None:
-        self._choose(state)
+    def _restore(self, kept: Kept) -> None:
+        self._choose(kept.handed_on())
 
 
 def choose(curve: Float64Array, tolerance: float) -> Choice:

@@ -36,6 +36,7 @@ from foldwalk.machine.products import product
 from foldwalk.neighbors.exact import BLOCK_BYTES, SPARE
 from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.fusion import distance_from_similarity
+from foldwalk.rerank.kept import Kept
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params, neighborhood, uncut
 from foldwalk.rerank.registry import register
@@ -78,8 +79,8 @@ class CDM(Reranker):
     def _state(self) -> dict[str, AnyArray]:
         return {"delta": self.delta}
 
-    def _restore(self, state: dict[str, AnyArray]) -> None:
-        self.delta = state["delta"]
+    def _restore(self, kept: Kept) -> None:
+        self.delta = kept.numbers("delta", len(self.vectors), low=0)
 
     def _scales(self, neighbors: Neighbors) -> Float32Array:
         """delta after all rounds; items without neighbours keep 1 and count nowhere."""

@@ -26,6 +26,7 @@ row.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from pydantic import Field
@@ -37,10 +38,10 @@ from foldwalk.core.vectors import Vectors
 from foldwalk.graph import Numbering, as_rows, cosine_power, radius
 from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.context.shared.compare import compare_rows
+from foldwalk.rerank.kept import Kept
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params, neighborhood, uncut
 from foldwalk.rerank.registry import register
-from foldwalk.rerank.sparse_state import flatten, unflatten
 from foldwalk.walk import InvertedList, multiply_capped, scale_rows
 
 
@@ -87,14 +88,14 @@ class GNN(Reranker):
         final = self.final[self.numbering.place[rows]]
         return compare_rows(self.lists, final, "product", top, self.candidates, rows)
 
-    def _state(self) -> dict[str, AnyArray]:
+    def _state(self) -> dict[str, Any]:
         rows = {"first": self.first, "second": self.second, "final": self.final}
-        return flatten({"order": self.numbering.order} | rows)
+        return {"order": self.numbering.order} | rows
 
-    def _restore(self, state: dict[str, AnyArray]) -> None:
-        parts = unflatten(state)
-        self.numbering = Numbering(parts["order"])
-        self.first, self.second, self.final = parts["first"], parts["second"], parts["final"]
+    def _restore(self, kept: Kept) -> None:
+        n = len(self.vectors)
+        self.numbering = Numbering(kept.order("order", n))
+        self.first, self.second, self.final = (kept.rows(name, n, n) for name in ("first", "second", "final"))
         self._look_up(self.numbering.neighbors(self.neighbors()))
 
     def _numbered(self, neighbors: Neighbors) -> Neighbors:

@@ -26,21 +26,23 @@ within .05), so that the offline part grows with n, the k-NN graph aside.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from pydantic import Field
 from scipy import sparse
 
 from foldwalk.core.progress import task
-from foldwalk.core.types import AnyArray, Float32Array, IntArray
+from foldwalk.core.types import Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.graph import Numbering, as_rows, cosine_power, knn_affinity, normalise
 from foldwalk.machine.products import product
 from foldwalk.rerank.base import SAMPLE, Reranker
 from foldwalk.rerank.diffusion.shared.truncated import solve_truncated
+from foldwalk.rerank.kept import Kept
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params, neighborhood
 from foldwalk.rerank.registry import register
-from foldwalk.rerank.sparse_state import flatten, unflatten
 from foldwalk.walk import InvertedList, multiply_capped, scale_rows
 from foldwalk.walk.csr import parts
 from foldwalk.walk.rows import pack
@@ -104,11 +106,12 @@ class EIR(Reranker):
                 advance(len(part))
         return Reached.join(reached)
 
-    def _state(self) -> dict[str, AnyArray]:
-        return flatten({"offline": self.offline})
+    def _state(self) -> dict[str, Any]:
+        return {"offline": self.offline}
 
-    def _restore(self, state: dict[str, AnyArray]) -> None:
-        self.offline = unflatten(state)["offline"]
+    def _restore(self, kept: Kept) -> None:
+        n = len(self.vectors)
+        self.offline = kept.rows("offline", n, n, rising=False)
 
     def _offline_rows(self, transitions: sparse.csr_array, vectors: Float32Array) -> sparse.csr_array:
         n = len(self.vectors)

@@ -26,9 +26,11 @@ from pydantic import Field
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from foldwalk.core.errors import BadInput
 from foldwalk.core.progress import task
 from foldwalk.core.types import AnyArray, Float32Array, IntArray
 from foldwalk.rerank.diffusion.dfs import DFS
+from foldwalk.rerank.kept import Kept
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params, neighborhood
 from foldwalk.rerank.registry import register
@@ -109,11 +111,15 @@ class FSR(DFS):
             "factors": np.concatenate([factor.ravel() for factor in self.factors]),
         }
 
-    def _restore(self, state: dict[str, AnyArray]) -> None:
-        self.order, self.ends = state["order"], state["ends"]
+    def _restore(self, kept: Kept) -> None:
+        n = len(self.vectors)
+        self.order, self.ends = kept.order("order", n, np.int64), kept.ids("ends", None, below=n + 1)
         sizes = np.diff(self.ends, prepend=0)
+        if not len(sizes) or sizes.min() < 1 or self.ends[-1] != n:
+            raise BadInput(f"ends must rise from 1 to {n}.")
         ranks = np.minimum(sizes, self.params.rank)
-        pieces = np.split(state["factors"], np.cumsum(sizes * ranks)[:-1])
+        factors = kept.numbers("factors", int((sizes * ranks).sum()))
+        pieces = np.split(factors, np.cumsum(sizes * ranks)[:-1])
         self.factors = [
             piece.reshape(size, rank) for piece, size, rank in zip(pieces, sizes, ranks, strict=True)
         ]

@@ -35,6 +35,7 @@ from foldwalk.core.vectors import Vectors
 from foldwalk.graph import as_rows, knn_affinity
 from foldwalk.neighbors import Searcher
 from foldwalk.rerank.base import Reranker
+from foldwalk.rerank.kept import Kept
 from foldwalk.rerank.learned.shared.space import Space, canonical_order
 from foldwalk.rerank.learned.shared.training import need_torch, train
 from foldwalk.rerank.order import Reached
@@ -154,10 +155,12 @@ class GSS(Reranker):
     def _state(self) -> dict[str, AnyArray]:
         return {**{f"weights{i}": w for i, w in enumerate(self.weights)}, **self.space.state()}
 
-    def _restore(self, state: dict[str, AnyArray]) -> None:
+    def _restore(self, kept: Kept) -> None:
         self._graph()
-        self.space = Space.restore(state)
-        self.weights = tuple(state[f"weights{i}"] for i in range(4))
+        self.space = Space.restore(kept, self.vectors.dim, self.params.metric)
+        wide = self.space.axes.shape[1]
+        shapes = ((wide, wide), (wide,), (wide, wide), (wide,))
+        self.weights = tuple(kept.numbers(f"weights{i}", *shape) for i, shape in enumerate(shapes))
         self._index(self.space.place(self.vectors.values))
 
 

@@ -24,6 +24,7 @@ from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray, Sc
 from foldwalk.core.vectors import Vectors
 from foldwalk.rerank.diffusion.cas import unseen
 from foldwalk.rerank.diffusion.cas.parameters import CASParams
+from foldwalk.rerank.kept import Kept
 from foldwalk.walk.csr import Parts, parts
 from foldwalk.walk.rows import keep_largest
 from foldwalk.walk.scratch import blank
@@ -51,6 +52,22 @@ class Stored:
     smoothed: sparse.csr_array
     averaged: sparse.csr_array
     walk: sparse.csr_array
+
+    @classmethod
+    def restore(cls, kept: Kept, n: int, graphs: int) -> Stored:
+        """As it was kept, of n items and so many graphs."""
+        radii = ("radius_cluster", "radius_trusted", "radius_transition")
+        sums = ("scale", "affinity_sum", "returning")
+        rows = ("halves", "transitions", "transitions_back", "smoothed", "averaged", "walk")
+        return cls(
+            **{name: kept.numbers(name, n, infinite=True) for name in radii},
+            **{name: kept.numbers(name, n, low=0) for name in sums},
+            **{name: kept.rows(name, n, n) for name in rows},
+            diffused=kept.rows("diffused", n, n, rising=False),
+            graph_radius=kept.numbers("graph_radius", graphs, n, infinite=True),
+            graph_weights=kept.numbers("graph_weights", graphs, low=0),
+            degree=kept.numbers("degree", graphs, n, low=0),
+        )
 
     @cached_property
     def arrays(self) -> tuple[tuple[AnyArray, ...], ...]:

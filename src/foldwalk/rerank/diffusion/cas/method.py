@@ -32,7 +32,7 @@ from scipy import sparse
 
 from foldwalk.core.errors import BadInput
 from foldwalk.core.neighbors import Neighbors
-from foldwalk.core.types import AnyArray, IntArray
+from foldwalk.core.types import IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.graph import (
     Numbering,
@@ -54,9 +54,9 @@ from foldwalk.rerank.diffusion.cas.parameters import CASParams
 from foldwalk.rerank.diffusion.cas.similarity import diffuse, original, restrict
 from foldwalk.rerank.diffusion.cas.smoothing import returning_probability, smooth
 from foldwalk.rerank.fusion import row_maximum
+from foldwalk.rerank.kept import Kept
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.registry import register
-from foldwalk.rerank.sparse_state import flatten, unflatten
 from foldwalk.walk import multiply_capped, scale_rows
 from foldwalk.walk.rows import pack
 
@@ -204,19 +204,20 @@ class CAS(Reranker):
         both = sparse.csr_array((scale_rows(core) * weight + plain) / (weight + 1), dtype=np.float32)
         return multiply_capped(both, smoothed, WIDEST)
 
-    def _state(self) -> dict[str, AnyArray]:
+    def _state(self) -> dict[str, Any]:
         if self.params.first:
             return {}
         fields = {name: value for name, value in vars(self.stored).items() if name != "arrays"}
-        return flatten({"order": self.numbering.order, "rows": self.rows} | fields)
+        return {"order": self.numbering.order, "rows": self.rows} | fields
 
-    def _restore(self, state: dict[str, AnyArray]) -> None:
-        parts = unflatten(state)
-        if parts.keys() != {"order", "rows", *(field.name for field in fields(Stored))}:
+    def _restore(self, kept: Kept) -> None:
+        if kept.names() != {"order", "rows", *(field.name for field in fields(Stored))}:
+            kept.handed_on()
             self._prepare()  # kept by a version that kept other things
             return
-        self.rows, self.numbering = parts.pop("rows"), Numbering(parts.pop("order"))
-        self.stored = Stored(**parts)
+        n = len(self.vectors)
+        self.rows, self.numbering = kept.rows("rows", n, n), Numbering(kept.order("order", n))
+        self.stored = Stored.restore(kept, n, len(self.params.graph_sizes))
         self._compare_with(self.numbering.neighbors(self.neighbors(self.params.geodesic_k - 1)))
 
     def _compare_with(self, neighbors: Neighbors) -> None:

@@ -20,22 +20,22 @@ adds up the rows of its k - 1 nearest items, weighted by its affinity to them.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 from scipy import sparse
 
-from foldwalk.core.types import AnyArray, IntArray
+from foldwalk.core.types import IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.graph import Numbering
 from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.diffusion.gdp.matrices import diffusion_matrix
 from foldwalk.rerank.diffusion.gdp.updates import Diffusion
 from foldwalk.rerank.diffusion.shared.affinity import gaussian_rows, reach_of
+from foldwalk.rerank.kept import Kept
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.params import Params, neighborhood, uncut
 from foldwalk.rerank.registry import register
-from foldwalk.rerank.sparse_state import flatten, unflatten
 from foldwalk.walk import multiply_capped
 
 Start = Literal["affinity", "identity", "random_walk", "knn"]
@@ -97,9 +97,10 @@ class GDP(Reranker):
     def _walk_rows(self, rows: IntArray, top: int) -> Reached:
         return Reached.from_sparse(sparse.csr_array(self.diffused[rows]), top, self.candidates, rows)
 
-    def _state(self) -> dict[str, AnyArray]:
-        return flatten({"diffused": self.diffused, "reach": self.reach})
+    def _state(self) -> dict[str, Any]:
+        return {"diffused": self.diffused, "reach": self.reach}
 
-    def _restore(self, state: dict[str, AnyArray]) -> None:
-        values = unflatten(state)
-        self.diffused, self.reach = values["diffused"], values["reach"]
+    def _restore(self, kept: Kept) -> None:
+        n = len(self.vectors)
+        self.diffused = kept.rows("diffused", n, n, rising=False)
+        self.reach = kept.numbers("reach", n, low=0)

@@ -66,10 +66,13 @@ class Checkpoint:
                 f"{source} is a checkpoint of another training: the vectors, the parameters or the seed "
                 f"differ; go on with those, or take the file away."
             )
-        for number in range(kept["rounds"]):
-            checkpoint.done.append(_under(arrays, f"done{number}/"))
-        if kept["trainer"] is not None:
-            checkpoint.current = _under(arrays, "current/"), kept["trainer"]
+        rounds, trainer = kept.get("rounds"), kept.get("trainer")
+        counted = isinstance(rounds, int) and 0 <= rounds <= params.rounds
+        if not counted or not isinstance(trainer, dict | None):
+            raise BadInput(f"{source} is a damaged checkpoint of GRAD-Net; take the file away.")
+        checkpoint.done = [_under(arrays, f"done{number}/") for number in range(int(rounds or 0))]
+        if trainer is not None:
+            checkpoint.current = _under(arrays, "current/"), trainer
         return checkpoint
 
     def keep(self, trainer: GraphTrainer) -> None:

@@ -14,12 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import AnyArray, Float32Array, Float64Array, IntArray
 from foldwalk.graph import as_rows
+from foldwalk.rerank.kept import Kept
 from foldwalk.rerank.learned.gradnet.graph import GraphInput, Places
 from foldwalk.rerank.learned.gradnet.parameters import GradNetParams
 
@@ -43,7 +45,18 @@ class Weights:
         return {f"{name}.{layer}": w for name, ws in both.items() for layer, w in enumerate(ws)}
 
     @classmethod
-    def restore(cls, state: dict[str, AnyArray]) -> Weights:
+    def restore(cls, kept: Kept, params: GradNetParams, width: int) -> Weights:
+        """Of a network that reads `width` numbers of each item."""
+        steps = list(enumerate(pairwise((width, *params.sizes))))
+        second = steps if params.second_order else []
+        return cls(
+            [kept.numbers(f"first.{layer}", *step) for layer, step in steps],
+            [kept.numbers(f"second.{layer}", *step) for layer, step in second],
+        )
+
+    @classmethod
+    def of(cls, state: dict[str, AnyArray]) -> Weights:
+        """From what `state` gave."""
         layers = sum(name.startswith("first.") for name in state)
         second = [state[f"second.{layer}"] for layer in range(layers) if f"second.{layer}" in state]
         return cls([state[f"first.{layer}"] for layer in range(layers)], second)
@@ -106,8 +119,10 @@ class Round:
         return {**self.weights.state(), **self.around.state(), "messages": self.messages}
 
     @classmethod
-    def restore(cls, state: dict[str, AnyArray]) -> Round:
-        return cls(Weights.restore(state), Places.restore(state), state["messages"])
+    def restore(cls, kept: Kept, params: GradNetParams, n: int, width: int) -> Round:
+        """Of n items of which the network reads `width` numbers."""
+        messages = kept.numbers("messages", n, sum(params.sizes))
+        return cls(Weights.restore(kept, params, width), Places.restore(kept, n), messages)
 
 
 def few_columns(rows: int, columns: int) -> Iterator[slice]:

@@ -20,6 +20,7 @@ from foldwalk.graph import (
     normalise,
     radius,
 )
+from foldwalk.rerank.kept import Kept
 from foldwalk.rerank.learned.gradnet.inputs import Inputs
 from foldwalk.rerank.learned.gradnet.parameters import GradNetParams
 
@@ -124,5 +125,10 @@ class Places:
         }
 
     @classmethod
-    def restore(cls, state: dict[str, AnyArray]) -> Places:
-        return cls(int(state["k"]), state["degrees"], state["radius"], float(state["width"]))
+    def restore(cls, kept: Kept, n: int) -> Places:
+        return cls(
+            kept.whole_number("k", 0, n),
+            kept.numbers("degrees", n, low=0, dtype=np.float64),
+            kept.numbers("radius", n, infinite=True),
+            kept.number("width", low=0),
+        )

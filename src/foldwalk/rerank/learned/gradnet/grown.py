@@ -16,6 +16,7 @@ from foldwalk.core.vectors import Vectors
 from foldwalk.neighbors import Searcher
 from foldwalk.neighbors.scale import in_scale
 from foldwalk.rerank.base import Reranker
+from foldwalk.rerank.kept import Kept
 from foldwalk.rerank.learned.gradnet.method import GradNetMethod
 from foldwalk.rerank.learned.gradnet.model import GradNet
 from foldwalk.rerank.learned.gradnet.parameters import GradNetParams
@@ -71,8 +72,8 @@ class GrownGradNet(Reranker):
     def _state(self) -> dict[str, AnyArray]:
         return {"features": self.features}
 
-    def _restore(self, state: dict[str, AnyArray]) -> None:
-        self._index(state["features"].astype(np.float32, copy=False))
+    def _restore(self, kept: Kept) -> None:
+        self._index(kept.numbers("features", len(self.vectors), self.trained.model.features.shape[1]))
 
     def _unfitted(self) -> Self:
         return type(self)(self.trained, self.rows)

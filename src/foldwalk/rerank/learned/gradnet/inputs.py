@@ -9,11 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from foldwalk.core.errors import BadInput
 from foldwalk.core.principal import principal
 from foldwalk.core.seeds import generator
 from foldwalk.core.types import AnyArray, BoolArray, Float32Array, Float64Array
 from foldwalk.core.vectors import Vectors
 from foldwalk.graph import anchor_graph, local_anchor_embedding
+from foldwalk.rerank.kept import Kept
 from foldwalk.rerank.learned.gradnet.parameters import GradNetParams
 from foldwalk.rerank.learned.shared.space import Lift
 
@@ -94,18 +96,28 @@ class Inputs:
         return arrays
 
     @classmethod
-    def restore(cls, state: dict[str, AnyArray], params: GradNetParams) -> Inputs:
-        count = sum(name.startswith("centres") for name in state)
-        lift = Lift(state["lift_centre"], state["lift_scale"]) if "lift_centre" in state else None
+    def restore(cls, kept: Kept, params: GradNetParams, dim: int) -> Inputs:
+        names, cosine = kept.names(), params.metric == "cosine"
+        rotation = kept.numbers("rotation", dim, None) if "rotation" in names else None
+        inner = dim if rotation is None else rotation.shape[1]
+        books = sum(name.startswith("centres") for name in names)
+        if params.codes_only and not books:
+            raise BadInput("inputs/centres0 is missing.")
         return cls(
             params.metric,
-            state.get("rotation"),
-            state.get("mean"),
-            lift,
-            [state[f"centres{i}"] for i in range(count)],
+            rotation,
+            kept.numbers("mean", inner, dtype=np.float64) if cosine and params.centre else None,
+            None if cosine else Lift.restore(kept.under("lift_"), inner),
+            [kept.numbers(f"centres{i}", None, inner) for i in range(books)],
             params.nearest_anchors,
             params.codes_only,
         )
+
+    def width(self, dim: int) -> int:
+        """How many numbers H0 has for a vector of `dim`."""
+        inner = dim if self.rotation is None else self.rotation.shape[1]
+        directions = 0 if self.codes_only else inner + (self.lift is not None)
+        return directions + sum(len(centres) for centres in self.centres)
 
 
 def codes(vectors: Vectors, centres: Vectors, nearest: int) -> Float32Array:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from foldwalk.core.errors import BadInput, MissingExtra
+from foldwalk.core.errors import BadInput, MissingExtra, one_line
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import BoolArray, Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
@@ -59,7 +59,7 @@ class Learning:
             if start is not None:
                 trainer.start_from(start.rounds[min(len(rounds), len(start.rounds) - 1)].weights.state())
             self._train(trainer, len(rounds), self._teller(learned))
-            known = Round.of(Weights.restore(trainer.weights()), graph, near)
+            known = Round.of(Weights.of(trainer.weights()), graph, near)
             rounds.append(known.spread(self.order, len(self.vectors)))
             if len(rounds) == p.rounds or not around.k:
                 break
@@ -95,10 +95,15 @@ class Learning:
         kept = self.checkpoint
         if kept is None:
             return trainer.train(tell)
-        if number < len(kept.done):
-            return trainer.start_from(kept.done[number])
-        if kept.current is not None:
-            trainer.restore(*kept.current)
+        try:
+            if number < len(kept.done):
+                return trainer.start_from(kept.done[number])
+            if kept.current is not None:
+                trainer.restore(*kept.current)
+        except (BadInput, RuntimeError, KeyError, TypeError, ValueError) as error:
+            raise BadInput(
+                f"{kept.path} is a damaged checkpoint of GRAD-Net ({one_line(error)}); take the file away."
+            ) from None
 
         def keep(epoch: Epoch) -> None:
             kept.keep(trainer)

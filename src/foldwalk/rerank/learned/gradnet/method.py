@@ -24,10 +24,10 @@ from foldwalk.core.types import AnyArray, Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.neighbors import Searcher
 from foldwalk.rerank.base import Reranker
+from foldwalk.rerank.kept import Kept
 from foldwalk.rerank.learned.gradnet.choice import largest_k
 from foldwalk.rerank.learned.gradnet.model import GradNet
 from foldwalk.rerank.learned.gradnet.parameters import GradNetParams
-from foldwalk.rerank.learned.gradnet.trained import Trained
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.registry import register
 
@@ -115,9 +115,7 @@ class GradNetMethod(Reranker):
         kept = {} if self.model.trained is None else self.model.trained.state()
         return {"features": self.model.features, "k": np.array(self.model.k), **kept}
 
-    def _restore(self, state: dict[str, AnyArray]) -> None:
+    def _restore(self, kept: Kept) -> None:
         self.model = GradNet(seed=self.seed, **self.params.model_dump())
-        features = state["features"].astype(np.float32, copy=False)
-        trained = Trained.restore(state, self.params)
-        self.model.adopt(self.vectors, features, int(state["k"]), trained)
+        self.model.restore(self.vectors, kept, kept.whole_number("k", 1, len(self.vectors)))
         self._index()

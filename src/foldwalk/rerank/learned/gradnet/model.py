@@ -32,12 +32,14 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from foldwalk.core.errors import BadInput, NotFitted
+from foldwalk.core.checked_arrays import checked_ids, checked_scale
+from foldwalk.core.errors import BadInput, NotFitted, one_line
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.ranking import Ranking
 from foldwalk.core.types import Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.neighbors import Searcher, knn_graph, prepare
+from foldwalk.rerank.kept import Kept
 from foldwalk.rerank.learned.gradnet.checkpoint import Checkpoint
 from foldwalk.rerank.learned.gradnet.choice import advice, largest_k
 from foldwalk.rerank.learned.gradnet.learning import Learning, check_start
@@ -216,14 +218,24 @@ class GradNet(Parameterized):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """A network as `save` wrote it, ready to rank; torch is not needed."""
-        vectors, features, arrays, facts = read_net(path)
+        arrays, facts = read_net(path)
         try:
             net = cls(seed=facts["seed"], **facts["parameters"])
-            scaled = Vectors(vectors.values, float(facts.get("scale", 1.0)))
-            trained = Trained.restore(arrays, net.params)
-            return net.adopt(scaled, features, int(facts["k"]), trained)
+            scale = checked_scale(facts.get("scale", 1.0))
+            vectors = Vectors(Vectors.check(arrays.pop("vectors"), "vectors").values, scale)
+            kept = Kept(arrays)
+            k = checked_ids(np.asarray(facts["k"]), "k", (), len(vectors) + 1, low=1)
+            net.restore(vectors, kept, int(k))
+            kept.refuse_others()
+            return net
         except (KeyError, TypeError, ValueError) as error:
-            raise BadInput(f"{path} is not a GRAD-Net saved by foldwalk: {error}.") from None
+            raise BadInput(f"{path} is not a GRAD-Net saved by foldwalk: {one_line(error)}.") from None
+
+    def restore(self, vectors: Vectors, kept: Kept, k: int) -> Self:
+        """Take what was kept of a training on these vectors."""
+        trained = Trained.restore(kept, self.params, vectors)
+        width = None if trained is None else trained.width(vectors.dim)
+        return self.adopt(vectors, kept.numbers("features", len(vectors), width), k, trained)
 
     def _fitted_dim(self) -> int | None:
         return None if self._vectors is None else self._vectors.dim

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from foldwalk.core.errors import BadInput, MissingData, MissingExtra
-from foldwalk.core.types import AnyArray, Float32Array
-from foldwalk.core.vectors import Vectors
+from foldwalk.core.errors import BadInput, MissingData, MissingExtra, one_line
+from foldwalk.core.json_text import read_json_object
+from foldwalk.core.memory import need_memory
+from foldwalk.core.types import AnyArray
 from foldwalk.core.whole_files import written_whole
 
 FORMAT, BEFORE = "foldwalk gradnet 2", "foldwalk gradnet 1"
@@ -27,18 +28,9 @@ def write_net(path: str | os.PathLike[str], arrays: dict[str, AnyArray], facts: 
     return write_arrays(path, arrays, facts, FORMAT)
 
 
-def read_net(
-    path: str | os.PathLike[str],
-) -> tuple[Vectors, Float32Array, dict[str, AnyArray], dict[str, Any]]:
-    """The vectors, the features, the other arrays and the facts that `write_net` was given."""
-    arrays, facts = read_arrays(path, (FORMAT, BEFORE), "a GRAD-Net")
-    try:
-        vectors, features = (Vectors.check(arrays.pop(name), name) for name in ("vectors", "features"))
-        if len(vectors) != len(features):
-            raise ValueError("vectors and features do not belong together")
-    except (KeyError, ValueError) as error:
-        raise BadInput(f"{path} is not a GRAD-Net saved by foldwalk: {_why(error)}.") from None
-    return vectors, features.values, arrays, facts
+def read_net(path: str | os.PathLike[str]) -> tuple[dict[str, AnyArray], dict[str, Any]]:
+    """The arrays and the facts that `write_net` was given."""
+    return read_arrays(path, (FORMAT, BEFORE), "a GRAD-Net")
 
 
 def write_arrays(
@@ -64,18 +56,15 @@ def read_arrays(
         raise MissingData(f"{source} does not exist.")
     package = _safetensors()
     try:
+        need_memory(source.stat().st_size, str(source))
         with package.safe_open(source, framework="np") as file:
             header = file.metadata() or {}
             if header.get("format") not in forms:
                 raise ValueError("it has another format")
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        return arrays, dict(json.loads(header["facts"]))
+        return arrays, read_json_object(header["facts"], "its facts")
     except Exception as error:  # broken bytes lead the reader to errors of any kind
-        raise BadInput(f"{source} is not {what} saved by foldwalk: {_why(error)}.") from None
-
-
-def _why(error: Exception) -> str:
-    return " ".join(str(error).split())[:200].rstrip(".")
+        raise BadInput(f"{source} is not {what} saved by foldwalk: {one_line(error)}.") from None
 
 
 def _safetensors() -> Any:

@@ -15,6 +15,7 @@ from foldwalk.core.errors import BadInput
 from foldwalk.core.progress import task
 from foldwalk.core.seeds import generator
 from foldwalk.core.types import AnyArray, Float32Array, IntArray
+from foldwalk.rerank.kept import Kept
 from foldwalk.rerank.learned.gradnet.batches import Batch, SextetSampler
 from foldwalk.rerank.learned.gradnet.graph import GraphInput
 from foldwalk.rerank.learned.gradnet.losses import sextet_losses, sextet_pairs
@@ -172,7 +173,8 @@ class GraphTrainer:
 
     def start_from(self, weights: dict[str, AnyArray]) -> None:
         """Go on from the weights of another training of the same shape."""
-        self.network.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})
+        known = Kept(weights).like(self.weights())
+        self.network.load_state_dict({name: torch.from_numpy(array) for name, array in known.items()})
 
     def state(self) -> tuple[dict[str, AnyArray], dict[str, Any]]:
         """Everything the training goes on from: arrays, and facts for a line of JSON."""
@@ -186,13 +188,14 @@ class GraphTrainer:
     def restore(self, arrays: dict[str, AnyArray], facts: dict[str, Any]) -> None:
         """The opposite of `state`."""
         self.start_from({name: array for name, array in arrays.items() if not name.startswith("adam")})
-        moments: dict[int, dict[str, torch.Tensor]] = {}
-        for name, array in arrays.items():
-            if name.startswith("adam"):
-                number, key = name.removeprefix("adam").split(".")
-                moments.setdefault(int(number), {})[key] = torch.from_numpy(array)
+        kept, moments = Kept(arrays), {}
+        for number, weights in enumerate(self.weights().values()):
+            shapes = {"step": (), "exp_avg": weights.shape, "exp_avg_sq": weights.shape}
+            own = {name: kept.numbers(f"adam{number}.{name}", *shape) for name, shape in shapes.items()}
+            moments[number] = {name: torch.from_numpy(array) for name, array in own.items()}
         self.adam.load_state_dict({**self.adam.state_dict(), "state": moments})
-        self.epochs, self.lowest, self.since = facts["epochs"], facts["lowest"], facts["since"]
+        self.epochs, self.since = int(facts["epochs"]), int(facts["since"])
+        self.lowest = float(facts["lowest"])
         for rng, state in zip((self.sampler.rng, self.network.rng), facts["random"], strict=True):
             rng.bit_generator.state = state
 

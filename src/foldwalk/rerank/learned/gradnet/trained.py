@@ -11,6 +11,7 @@ from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import AnyArray, Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.neighbors import Searcher
+from foldwalk.rerank.kept import Kept
 from foldwalk.rerank.learned.gradnet.forward import Round
 from foldwalk.rerank.learned.gradnet.inputs import Inputs, has_no_direction
 from foldwalk.rerank.learned.gradnet.parameters import GradNetParams
@@ -98,19 +99,26 @@ class Trained:
         return arrays
 
     @classmethod
-    def restore(cls, state: dict[str, AnyArray], params: GradNetParams) -> Trained | None:
+    def restore(cls, kept: Kept, params: GradNetParams, vectors: Vectors) -> Trained | None:
         """The opposite of `state`; None where only features were kept, as the first format did."""
-        parts: dict[str, dict[str, AnyArray]] = {}
-        for name, array in state.items():
-            part, _, rest = name.partition("/")
-            if rest:
-                parts.setdefault(part, {})[rest] = array
+        n, parts = len(vectors), {name.partition("/")[0] for name in kept.names()}
         if "round0" not in parts:
             return None
-        rounds = [Round.restore(parts[f"round{r}"]) for r in range(len(parts)) if f"round{r}" in parts]
-        spaces = [parts[f"space{r}"]["features"] for r in range(len(rounds) - 1)]
-        projection = Projection(parts["projection"]["axes"]) if "projection" in parts else None
-        return cls(params, Inputs.restore(parts.get("inputs", {}), params), rounds, spaces, projection)
+        inputs = Inputs.restore(kept.under("inputs/"), params, vectors.dim)
+        count, width = sum(part.startswith("round") for part in parts), inputs.width(vectors.dim)
+        rounds = [Round.restore(kept.under(f"round{r}/"), params, n, width) for r in range(count)]
+        wide = width + sum(params.sizes) if params.concatenate else params.sizes[-1]
+        spaces = [kept.numbers(f"space{r}/features", n, wide) for r in range(count - 1)]
+        axes = kept.numbers("projection/axes", count * wide, None) if "projection" in parts else None
+        return cls(params, inputs, rounds, spaces, None if axes is None else Projection(axes))
+
+    def width(self, dim: int) -> int:
+        """How many numbers the features of a vector of `dim` have."""
+        if self.projection is not None:
+            return int(self.projection.axes.shape[1])
+        sizes = self.params.sizes
+        one = self.inputs.width(dim) + sum(sizes) if self.params.concatenate else sizes[-1]
+        return len(self.rounds) * one
 
 
 def side_by_side(rounds: list[Float32Array]) -> Float32Array:

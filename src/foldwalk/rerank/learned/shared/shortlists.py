@@ -32,7 +32,9 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from foldwalk.core.errors import BadInput, MissingData
+from foldwalk.core.array_files import read_npz
+from foldwalk.core.checked_arrays import checked_numbers
+from foldwalk.core.errors import BadInput, MissingData, one_line
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.progress import task
 from foldwalk.core.seeds import generator
@@ -42,6 +44,7 @@ from foldwalk.core.whole_files import written_whole
 from foldwalk.graph import as_rows
 from foldwalk.neighbors import prepare
 from foldwalk.rerank.base import Reranker
+from foldwalk.rerank.kept import Kept
 from foldwalk.rerank.learned.shared.pseudo_labels import NEIGHBORS, GivenLabels, PseudoLabels
 from foldwalk.rerank.learned.shared.space import canonical_order
 from foldwalk.rerank.learned.shared.training import need_torch, train
@@ -117,10 +120,10 @@ class ShortlistNetwork(Reranker):
         if not source.is_file():
             raise MissingData(f"{source} does not exist.")
         try:
-            with np.load(source, allow_pickle=False) as file:
-                self.taught = {name: file[name] for name in file.files}
+            weights = read_npz(source)
+            self.taught = {name: checked_numbers(a, name, a.shape) for name, a in weights.items()}
         except Exception as error:  # broken bytes lead the reader to errors of any kind
-            raise BadInput(f"{source} does not hold weights saved by foldwalk: {error}.") from None
+            raise BadInput(f"{source} does not hold weights saved by foldwalk: {one_line(error)}.") from None
         return self
 
     def _unfitted(self) -> Self:
@@ -226,7 +229,10 @@ class ShortlistNetwork(Reranker):
             except RuntimeError:
                 raise BadInput(f"these weights do not fit {self.name} with its present parameters.") from None
         self.network.eval()
-        self.weights = {name: t.detach().numpy() for name, t in self.network.state_dict().items()}
+        self.weights = self._weights()
+
+    def _weights(self) -> dict[str, AnyArray]:
+        return {name: t.detach().numpy() for name, t in self.network.state_dict().items()}
 
     def _finished(self) -> None:
         """What is left to do once the network is there."""
@@ -282,11 +288,10 @@ class ShortlistNetwork(Reranker):
     def _state(self) -> dict[str, AnyArray]:
         return {**self.weights, "__taught__": np.array(self.taught is not None)}
 
-    def _restore(self, state: dict[str, AnyArray]) -> None:
-        weights = {name: a for name, a in state.items() if name != "__taught__"}
+    def _restore(self, kept: Kept) -> None:
         self._begin()
-        self._use(weights)
-        if state["__taught__"]:
+        self._use(kept.like(self._weights()))
+        if kept.flag("__taught__"):
             self.taught = self.weights
         self._finished()
 

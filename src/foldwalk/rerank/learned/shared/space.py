@@ -11,6 +11,7 @@ from foldwalk.core.principal import principal
 from foldwalk.core.seeds import generator
 from foldwalk.core.types import AnyArray, Float32Array, Float64Array, IntArray
 from foldwalk.core.vectors import Vectors
+from foldwalk.rerank.kept import Kept
 
 BLOCK = 4096
 
@@ -47,6 +48,11 @@ class Lift:
         centre = points.mean(axis=0, dtype=np.float64)
         centred = points - centre
         return cls(centre, np.array(max(np.sqrt(np.einsum("ij,ij->i", centred, centred).mean()), 1e-30)))
+
+    @classmethod
+    def restore(cls, kept: Kept, dim: int) -> Lift:
+        scale = kept.numbers("scale", low=1e-30, dtype=np.float64)
+        return cls(kept.numbers("centre", dim, dtype=np.float64), scale)
 
     def place(self, points: Float32Array) -> Float32Array:
         centred = (points - self.centre) / self.scale
@@ -89,6 +95,6 @@ class Space:
         return {"axes": self.axes, **lifted}
 
     @classmethod
-    def restore(cls, state: dict[str, AnyArray]) -> Space:
-        lift = Lift(state["centre"], state["scale"]) if "centre" in state else None
-        return cls(lift, state["axes"])
+    def restore(cls, kept: Kept, dim: int, metric: str) -> Space:
+        lift = None if metric == "cosine" else Lift.restore(kept, dim)
+        return cls(lift, kept.numbers("axes", dim + (lift is not None), None))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foldwalk.cli.output import AsJson, print_json
+from foldwalk.cli.output import AsJson, print_json, say
 from foldwalk.cli.sources import check_source, is_index, is_vectors, tell_skipped
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def describe(
         return
     more = f", {len(skipped)} left out" if skipped else ""
     beside = "".join(f" and {path}" for path in written[1:])
-    print(f"{out}{beside}: {n} items of {dim} dimensions{more}, {seconds:.1f} s")
+    say(f"{out}{beside}: {n} items of {dim} dimensions{more}, {seconds:.1f} s")
 
 
 def _describe(

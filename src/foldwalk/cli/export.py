@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from foldwalk.cli.output import AsJson, print_json
+from foldwalk.cli.output import AsJson, print_json, say
 from foldwalk.cli.sources import IndexPlace
 
 
@@ -27,4 +27,4 @@ def export(
     if as_json:
         print_json({"index": index, "out": str(out), "items": items, "neighbors": neighbors})
     else:
-        print(f"{out}: {items} items")
+        say(f"{out}: {items} items")

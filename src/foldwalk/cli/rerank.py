@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from foldwalk.cli.output import AsJson, print_json, remark
+from foldwalk.cli.output import AsJson, print_json, remark, say
 
 
 def rerank(
@@ -94,7 +94,7 @@ def rerank(
             }
         )
     else:
-        print(f"{out}: the first {depth} of {n_items} items for {n_queries} queries, {seconds:.1f} s")
+        say(f"{out}: the first {depth} of {n_items} items for {n_queries} queries, {seconds:.1f} s")
 
 
 def _check_out(out: Path, inputs: list[Path]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from foldwalk.cli.output import print_json, remark
+from foldwalk.cli.output import print_json, remark, say
 from foldwalk.cli.sources import is_index, is_vectors
 
 if TYPE_CHECKING:
@@ -187,9 +187,9 @@ def _tell(
     more = "".join(f", {name} {value}" for name, value in learned.facts.items() if name != "advice")
     done = f"{items} items, {size} features each{more}, {facts['seconds']:.1f} s"
     if is_index(asked.source):
-        print(f"{asked.source}: {done}; foldwalk search --method {training.name} uses them")
+        say(f"{asked.source}: {done}; foldwalk search --method {training.name} uses them")
     if asked.out is not None:
-        print(f"{asked.out}: {done}; {', '.join(facts['written'])}")
+        say(f"{asked.out}: {done}; {', '.join(facts['written'])}")
 
 
 def _read(source: str, root: Path | None) -> tuple[VectorFile, Dataset | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from foldwalk.cli.output import AsJson, print_json
+from foldwalk.cli.output import AsJson, print_json, say
 from foldwalk.cli.sources import IndexPlace
 
 
@@ -19,8 +19,8 @@ def verify(index: IndexPlace, as_json: AsJson = False) -> None:
         print_json({"index": index, **found.as_dict()})
     else:
         for problem in found.problems:
-            print(problem)
+            say(problem)
         state = "all is well" if found.ok else f"{len(found.problems)} problems"
-        print(f"{index}: {found.items} items in {found.blocks} runs of vectors, {state}")
+        say(f"{index}: {found.items} items in {found.blocks} runs of vectors, {state}")
     if not found.ok:
         raise typer.Exit(1)

@@ -17,7 +17,7 @@ from foldwalk.cli import output
 from foldwalk.core.shown import shown
 from samples import clustered
 
-# Colour, a link, the clipboard, a CSI of one byte, the title, text that runs backwards, a new line, no letter.
+# Colour, a link, the clipboard, a one-byte CSI, the title, text that runs backwards, a new line, no letter.
 NASTY = "\x1b[31m\x1b]8;;http://x\x1b\\\x1b]52;c;AA==\x07\x9b2J\x1b]0;t\x07\u202egpj\r\n\udcff"
 MARKUP = "[bold]fat[/bold] [link=http://x]here[/link] [/] :bell: \\"
 SEEN = r"\x1b[31m\x1b]8;;http://x\x1b\\x1b]52;c;AA==\x07\x9b2J\x1b]0;t\x07\u202egpj\r\n\udcff"

@@ -80,6 +80,7 @@ def run() -> None:
 
 def _exit_code(arguments: list[str]) -> int:
     try:
+        _refuse_nul(arguments)
         with warnings_as_remarks():
             code = app(arguments, prog_name="foldwalk", standalone_mode=False)
         sys.stdout.flush()
@@ -97,6 +98,15 @@ def _exit_code(arguments: list[str]) -> int:
         own_fault = f"internal error, {type(error).__name__}: {error} (FOLDWALK_TRACEBACK=1 shows where)."
         remark(f"foldwalk: {' '.join((message or own_fault).split())}")
         return _BAD_INPUT if message else _OWN_FAULT
+
+
+def _refuse_nul(arguments: list[str]) -> None:
+    """A shell cannot type it, but other programs can hand it in; no name of a file has it."""
+    from foldwalk.core import BadInput
+
+    for argument in arguments:
+        if "\0" in argument:
+            raise BadInput(f"the argument {argument!r} has a NUL byte in it.")
 
 
 def _explain(error: Exception) -> str | None:

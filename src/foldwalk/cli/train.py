@@ -86,11 +86,14 @@ def _train_model(
     root: Path | None,
     as_json: bool,
 ) -> None:
+    from foldwalk.core.folders import check_folder
     from foldwalk.core.progress import for_terminal, reporting
     from foldwalk.learn.trainer.config import read_config
-    from foldwalk.learn.trainer.job import run_job
 
     chosen = read_config(config)
+    check_folder(out)
+    from foldwalk.learn.trainer.job import run_job  # torch, which takes its time
+
     given = {option: value for option, value in (("seed", seed), ("epochs", epochs)) if value is not None}
     chosen = chosen.model_copy(update={"training": chosen.training.model_copy(update=given)})
     try:

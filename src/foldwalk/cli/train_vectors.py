@@ -106,11 +106,11 @@ def _learned_before(name: str, index: Index, asked: Asked) -> GradNet | None:
 def _checkpoint_in(out: Path, force: bool) -> Path:
     """Where an interrupted training in this folder goes on; one that is finished is not replaced unasked."""
     from foldwalk.core import BadInput
+    from foldwalk.core.folders import check_folder
     from foldwalk.learn.trainings.gradnet import MODEL
 
+    check_folder(out)
     checkpoint = out / CHECKPOINT
-    if out.exists() and not out.is_dir():
-        raise BadInput(f"--out {out} is a file; name a folder.")
     if not force and (out / MODEL).exists() and not checkpoint.exists():
         raise BadInput(
             f"{out} holds a finished training: choose another folder, go on from it with --start {out}, or "

@@ -85,5 +85,5 @@ def _metadata(
         return None
     try:
         return {key: json.loads(text) for key, text in zip(keys, texts, strict=True)}
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         raise BadInput(f"{path}: metadata must hold one JSON text for every key.") from None

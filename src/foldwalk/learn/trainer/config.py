@@ -23,6 +23,8 @@ from foldwalk.learn.training import ModelTraining
 # Pretrained blocks forget at the rate a new head needs.
 OF_LAST_BLOCKS = {"epochs": 3, "learning_rate": 3e-5, "head_rate": 33.0, "schedule": "cosine"}
 
+LONGEST = 8_192  # bytes of a file; what is much longer can take minutes to be understood
+
 
 class Data(Section):
     """The section [data]: names of data sets."""
@@ -124,9 +126,9 @@ def read_config(source: str | Path) -> Config:
     if name in shipped():
         text = (resources.files("foldwalk.learn") / "configs" / f"{name}.toml").read_text("utf-8")
     elif Path(name).is_file():
-        text = Path(name).read_text("utf-8", errors="replace")
+        text = _text_of(Path(name))
     elif name.endswith(".toml"):
-        raise MissingData(f"{name} does not exist.")
+        raise MissingData(f"{name} does not exist or is not a file.")
     else:
         raise UnknownName(
             f"there is no configuration {name!r}; give a .toml file or one of {', '.join(shipped())}."
@@ -134,8 +136,18 @@ def read_config(source: str | Path) -> Config:
     return parse_config(text, name)
 
 
+def _text_of(path: Path) -> str:
+    with path.open("rb") as file:
+        content = file.read(LONGEST + 1)
+    if len(content) > LONGEST:
+        raise BadInput(f"{path} is longer than {LONGEST} bytes, which no configuration is.")
+    return content.decode("utf-8", errors="replace")
+
+
 def parse_config(text: str, name: str = "the configuration") -> Config:
     try:
         return make_config(tomllib.loads(text), name)
     except tomllib.TOMLDecodeError as error:
         raise BadInput(f"{name} is not TOML: {error}.") from None
+    except RecursionError:
+        raise BadInput(f"{name} is nested too deep for a configuration.") from None

@@ -83,6 +83,7 @@ def parameters(command: str) -> list[Parameter]:
 
 
 BEING_MENDED = {
+    "add-metadata": "metadata that is nested too deep",
     "index-metadata": "an index that came to nothing is not left behind, whatever the error",
     "serve-host": "addresses that the service cannot listen at",
     "serve-upload_mb": "limits of the service that are no numbers",

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON on stdout, nothing else.")]
 
+Force = Annotated[bool, typer.Option("--force", help="Replace files that are there.")]
+
 
 def console() -> Console:
     """A console on stdout that shows text as `say` does, and leaves a closed pipe to `run`."""

@@ -94,8 +94,6 @@ def read_metadata(path: Path) -> dict[str, dict[str, Any]]:
         if path.suffix == ".csv":
             return _read_csv(path)
         found = json.loads(path.read_text(encoding="utf-8"))
-    except RecursionError:
-        raise BadInput(f"--metadata {path} cannot be read: it is nested too deep.") from None
     except (ValueError, csv.Error) as error:  # JSON and Unicode errors are ValueErrors
         raise BadInput(f"--metadata {path} cannot be read: {error}.") from None
     if not isinstance(found, dict):

@@ -86,8 +86,8 @@ def _train_model(
     root: Path | None,
     as_json: bool,
 ) -> None:
-    from foldwalk.core.folders import check_folder
     from foldwalk.core.progress import for_terminal, reporting
+    from foldwalk.core.targets import check_folder
     from foldwalk.learn.trainer.config import read_config
 
     chosen = read_config(config)

@@ -106,7 +106,7 @@ def _learned_before(name: str, index: Index, asked: Asked) -> GradNet | None:
 def _checkpoint_in(out: Path, force: bool) -> Path:
     """Where an interrupted training in this folder goes on; one that is finished is not replaced unasked."""
     from foldwalk.core import BadInput
-    from foldwalk.core.folders import check_folder
+    from foldwalk.core.targets import check_folder
     from foldwalk.learn.trainings.gradnet import MODEL
 
     check_folder(out)

@@ -272,9 +272,12 @@ class Index:
         """Check everything that is kept, change nothing."""
         return verify.verify(self.store.url)
 
-    def export(self, path: PathLike, neighbors: bool = True) -> Path:
-        """Write vectors, keys, metadata and neighbours to a .npz or .parquet file."""
-        return exchange.export_file(self._latest(), Path(path), neighbors)
+    def export(self, path: PathLike, neighbors: bool = True, overwrite: bool = False) -> Path:
+        """Write vectors, keys, metadata and neighbours to a .npz or .parquet file.
+
+        A file that is there is replaced only with `overwrite`.
+        """
+        return exchange.export_file(self._latest(), Path(path), neighbors, overwrite)
 
     def backbone(self) -> Any:
         """What turns pictures into the vectors of this index; loaded when it is first needed."""

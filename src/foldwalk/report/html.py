@@ -10,7 +10,7 @@ from typing import Any
 from markupsafe import Markup
 from PIL import Image
 
-from foldwalk.core import BadInput, folders
+from foldwalk.core import BadInput, targets
 from foldwalk.measure.jobs import Details, Measurement
 from foldwalk.measure.results import Comparison
 from foldwalk.measure.trial import Trial
@@ -26,7 +26,7 @@ def page(kind: str, title: str, introduction: str, sections: Sequence[Markup], r
 
 def check_folder(folder: Path, kind: str) -> None:
     """Refuse a folder that holds anything but an earlier page of that kind, or that cannot be written."""
-    folders.check_folder(folder)
+    targets.check_folder(folder)
     if folder.is_dir() and any(folder.iterdir()) and not _holds_page(folder, kind):
         raise BadInput(f"{folder} is not empty and was not written by foldwalk {kind}; name another folder.")
 

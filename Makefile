@@ -4,16 +4,18 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: demo test lint docs bench format clean
+.PHONY: demo test lint docs bench format audit clean
 
-$(VENV)/.core: pyproject.toml
+INSTALL := $(BIN)/pip install --quiet --constraint constraints.txt --editable
+
+$(VENV)/.core: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
-	$(BIN)/pip install --quiet --editable ".[plot]"
+	$(INSTALL) ".[plot]"
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.core
-	$(BIN)/pip install --quiet --editable ".[dev]"
+	$(INSTALL) ".[dev]"
 	@touch $@
 
 # The page is tested in a real browser, chromium or what FOLDWALK_CHROMIUM names; without one, not at all.
@@ -43,6 +45,12 @@ docs: $(VENV)/.dev
 # What can be measured, or one of it: make bench NAME=speed.knn_graph ARGS="--sizes 5000"
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks$(if $(NAME),.$(NAME) $(ARGS))
+
+# Known weaknesses of the versions in constraints.txt. It asks PyPI; where that does not answer it fails.
+audit:
+	$(PYTHON) -m venv $(VENV)/audit
+	$(VENV)/audit/bin/pip install --quiet pip-audit
+	$(VENV)/audit/bin/pip-audit --requirement constraints.txt --no-deps --disable-pip --strict
 
 clean:
 	rm -rf $(VENV) foldwalk-demo site .mypy_cache .ruff_cache .pytest_cache

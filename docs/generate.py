@@ -305,7 +305,7 @@ def backbones_page() -> str:
 
 def backbone_section(card: BackboneCard) -> str:
     module = sys.modules[backbones.backbone_class(card.name).__module__]
-    needs = f'`pip install "foldwalk[{card.extra}]"`' if card.extra else "nothing more"
+    needs = f'`pip install -c constraints.txt ".[{card.extra}]"`' if card.extra else "nothing more"
     named = "" if card.example == card.named else f"{prose(card.named)}, for example "
     named += f"`{card.example}`"
     parts = [

@@ -17,8 +17,8 @@ import torch
 
 from foldwalk.learn.edms.ensemble import Learner, MetaClassEnsemble
 from foldwalk.learn.edms.variants import ROWS
-from foldwalk.learn.trainer import evaluate_embedding
 from foldwalk.learn.trainer.config import Config
+from foldwalk.learn.trainer.evaluation import evaluate_embedding
 from metric_learning import (
     FIGURES,
     Rows,

@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.metric_learning.edms import MEMBERS, train_ensembles
 from foldwalk.learn.edms.ensemble import Learner
-from foldwalk.learn.trainer import TrainingSettings
+from foldwalk.learn.trainer.settings import TrainingSettings
 from metric_learning import Rows, arguments, begin, markdown, measured_before, plain, summary, write
 from metric_learning_choice import HELD_OUT, swapped
 

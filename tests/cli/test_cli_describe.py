@@ -140,7 +140,7 @@ def test_pictures_through_the_model_of_an_index(run, photos):
         (("nowhere", "--out", "f.npz"), "nowhere does not exist"),
         (("photos", "--out", "f.txt"), "f.txt must be a .npy, .npz, .parquet, .faiss or .index file"),
         (("photos", "--out", "no/f.npz"), "no is not a folder; create it first"),
-        (("v.npz", "--out", "v.npz", "--force"), "v.npz is the source"),
+        (("v.npz", "--out", "v.npz", "--force"), "v.npz is one of the inputs"),
         (
             ("v.npz", "--out", "taken.npz"),
             "taken.npz exists already; choose another name, or replace it with",

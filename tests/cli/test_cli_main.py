@@ -173,3 +173,30 @@ def test_methods_card_shows_parameters_with_defaults() -> None:
     assert result.exit_code == 0
     assert "metric" in result.output
     assert "cosine" in result.output
+
+
+def test_what_cannot_be_trained_is_said_before_torch_is_loaded(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    (tmp_path / "folder.toml").mkdir()
+    (tmp_path / "deep.toml").write_text("a = " + "[" * 5_000)
+    lines = [
+        ["train", "gradnet", "nowhere.npy", "--out", "t"],
+        ["train", "gradnet", "nowhere.fold"],
+        ["train", "gradnet", "file", "--out", "file"],
+        ["train", "gradnet", "digits", "--out", "t", "--start", "nowhere"],
+        ["train", "gradnet", "digits", "--out", "/proc/t"],
+        ["train", "mom", "--config", "nowhere", "--out", "t"],
+        ["train", "mom", "--config", "folder.toml", "--out", "t"],
+        ["train", "mom", "--config", "deep.toml", "--out", "t"],
+        ["train", "mom", "--config", "cub-mom-paper", "--out", "file/t"],
+        ["train", "mom", "--config", "cub-mom-paper", "--out", "/proc/t"],
+    ]
+    code = (
+        "import sys; from foldwalk.cli import main\n"
+        f"print([main._exit_code(line) for line in {lines!r}], 'torch' in sys.modules)"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    assert result.stdout == f"{[2] * len(lines)} False\n", result.stderr
+    assert result.stderr.count("\n") == len(lines)

@@ -59,7 +59,7 @@ def test_inductive_and_transductive_are_the_library_s_own(foldwalk, vectors, tmp
     for flags, ranking in expected.items():
         out = tmp_path / "r.npz"
         given = ("--queries", queries, "--gallery", gallery, "--out", out, "--param", "k=4", "--seed", 3)
-        assert foldwalk("rerank", "--method", "manifold_ranking", *given, *flags).returncode == 0
+        assert foldwalk("rerank", "--method", "manifold_ranking", *given, *flags, "--force").returncode == 0
         np.testing.assert_array_equal(Ranking.load(out).ids, ranking.ids)
 
 
@@ -237,6 +237,17 @@ def test_out_must_not_be_an_input(foldwalk, vectors, tmp_path: Path) -> None:
     assert archive.read_bytes() == content
 
 
+def test_a_ranking_is_replaced_only_when_asked(run, vectors, tmp_path: Path) -> None:
+    out = tmp_path / "r.npz"
+    line = ("rerank", "--gallery", vectors[1], "--method", "plain", "--out", out)
+    out.write_bytes(b"mine")
+    code, _, err = run(*line)
+    assert (code, out.read_bytes()) == (2, b"mine")
+    assert err.endswith("r.npz exists already; choose another name, or replace it with --force.\n")
+    assert run(*line, "--force")[0] == 0
+    assert len(Ranking.load(out)) == 40
+
+
 def test_inductive_needs_queries(foldwalk, vectors) -> None:
     result = foldwalk("rerank", "--gallery", vectors[1], "--method", "plain", "--out", "r.npz", "--inductive")
     assert result.returncode == 2
@@ -253,7 +264,7 @@ def test_ranks_by_distances_alone(foldwalk, vectors, tmp_path: Path) -> None:
     for name in ("d.npy", "g.npz"):
         out = tmp_path / "r.npz"
         given = ("--distances", tmp_path / name, "--method", "manifold_ranking", "--param", "k=4", "--top", 7)
-        result = foldwalk("rerank", *given, "--out", out, "--json")
+        result = foldwalk("rerank", *given, "--out", out, "--json", "--force")
         assert result.returncode == 0, result.stderr
         said = json.loads(result.stdout)
         assert (said["gallery"], said["distances"]) == (None, str(tmp_path / name))

@@ -152,3 +152,14 @@ def test_compiling_is_announced_once(capsys):
     with install_listener("numba:compile", compiling.FirstTime()):
         one_more(3)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("bars", [True, False])
+def test_a_label_cannot_speak_to_the_terminal(bars, monkeypatch, capsys):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    reporter = RichBars() if bars else PlainLines(every_seconds=0)
+    with reporting(reporter), task("\x1b]0;t\x07[bold]a[/bold]", total=2) as advance:
+        advance(1)
+    said = capsys.readouterr().err
+    assert r"\x1b]0;t\x07[bold]a[/bold]" in said
+    assert "\x1b]0" not in said

@@ -213,7 +213,7 @@ def test_a_missing_library_is_named(package: str, monkeypatch):
         backbone(LIBRARIES[package])
     assert str(caught.value) == (
         f"The backbone {LIBRARIES[package]} needs the package {package}: "
-        'install it with  pip install "foldwalk[hub]".'
+        'install it with  pip install "foldwalk[vision]".'
     )
 
 

@@ -188,7 +188,11 @@ def test_add_remove_and_the_rest(run, tmp_path):
     assert (code, "rebuilt, 61 items" in out) == (0, True)
     code, out, _ = run("verify", "x.fold")
     assert (code, "all is well" in out) == (0, True)
-    code, out, _ = run("export", "x.fold", "out.parquet", "--no-neighbors")
+    (tmp_path / "out.parquet").write_bytes(b"mine")
+    code, _, err = run("export", "x.fold", "out.parquet", "--no-neighbors")
+    assert (code, "replace it with --force" in err) == (2, True)
+    assert (tmp_path / "out.parquet").read_bytes() == b"mine"
+    code, out, _ = run("export", "x.fold", "out.parquet", "--no-neighbors", "--force")
     assert (code, out) == (0, "out.parquet: 61 items\n")
     code, out, _ = run("index", "out.parquet", "--json")
     assert json.loads(out)["added"] == 61

@@ -94,6 +94,17 @@ def test_bad_files_are_refused_and_change_nothing(index, make_index, tmp_path):
         make_index(name="empty.fold").export(tmp_path / "out.npz")
 
 
+def test_an_export_is_replaced_only_when_asked(index, tmp_path):
+    path = tmp_path / "out.npz"
+    path.write_bytes(b"mine")
+    with pytest.raises(BadInput, match=r"out\.npz exists already; .* replace it with overwrite=True"):
+        index.export(path)
+    assert path.read_bytes() == b"mine"
+    index.export(path, overwrite=True)
+    with np.load(path) as file:
+        assert len(file["keys"]) == len(index)
+
+
 def test_a_failed_export_leaves_no_file(index, tmp_path, monkeypatch):
     def fail(*_, **__):
         raise OSError(28, "No space left on device")

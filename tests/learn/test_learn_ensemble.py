@@ -14,7 +14,8 @@ from test_learn_trainer import noisy
 from foldwalk.core import BadInput, BadParameter, NotFitted
 from foldwalk.learn import MetaClassEnsemble
 from foldwalk.learn.edms.ensemble import Learner
-from foldwalk.learn.trainer import TrainingSettings, evaluate_embedding
+from foldwalk.learn.trainer.evaluation import evaluate_embedding
+from foldwalk.learn.trainer.settings import TrainingSettings
 
 QUICK = Learner(
     meta_classes=4, dim=6, batch=60, settings=TrainingSettings(epochs=3, learning_rate=0.01, evaluate_every=0)

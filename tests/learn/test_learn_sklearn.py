@@ -15,7 +15,7 @@ from test_learn_trainer import noisy
 from foldwalk.core import BadInput, BadParameter
 from foldwalk.learn import MetaClassEnsemble
 from foldwalk.learn.edms.ensemble import Learner
-from foldwalk.learn.trainer import TrainingSettings
+from foldwalk.learn.trainer.settings import TrainingSettings
 
 # Of two dimensions, since the checks hand in as few; begun at random, since a projection needs more items.
 TINY = Learner(dim=2, init="random", batch=60, steps=2, settings=TrainingSettings(epochs=1, evaluate_every=0))

@@ -18,16 +18,11 @@ from foldwalk.learn.labelled import LabelledRecipe
 from foldwalk.learn.loss_names import NAMED, make_loss
 from foldwalk.learn.mining import ManifoldMiner
 from foldwalk.learn.mining.recipe import MinedRecipe
-from foldwalk.learn.trainer import (
-    HeadSpec,
-    Trainer,
-    TrainingSettings,
-    evaluate_embedding,
-    make_conv_net,
-    make_head,
-    split_classes,
-)
+from foldwalk.learn.trainer.evaluation import evaluate_embedding, split_classes
 from foldwalk.learn.trainer.logs import read_log
+from foldwalk.learn.trainer.loop import Trainer
+from foldwalk.learn.trainer.models import HeadSpec, make_conv_net, make_head
+from foldwalk.learn.trainer.settings import TrainingSettings
 
 
 def noisy(n: int = 240, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foldwalk.cli.output import AsJson, print_json
+from foldwalk.cli.output import AsJson, print_json, say
 from foldwalk.cli.sources import IndexPlace, MetadataPath, SourcePath
 
 
@@ -19,4 +19,4 @@ def add(
         if as_json:
             print_json({"index": index, "items": len(collection), **report.as_dict()})
         else:
-            print(summary(collection, report))
+            say(summary(collection, report))

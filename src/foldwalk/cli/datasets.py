@@ -55,7 +55,7 @@ def _print_card(card: DatasetCard, root: Path | None) -> None:
     from rich.markup import escape
 
     out = console()
-    out.print(f"[bold]{card.name}[/bold]  {escape(card.title)} ", _state(card))
+    out.print(f"[bold]{escape(card.name)}[/bold]  {escape(card.title)} ", _state(card))
     out.print(escape(card.what))
     if card.layout:
         out.print("Looked for below the root (--root, else FOLDWALK_DATA, else ./data):")

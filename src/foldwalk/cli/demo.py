@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from foldwalk.cli.output import AsJson, command_line, console, print_json, remark
+from foldwalk.cli.output import AsJson, command_line, console, print_json, remark, say
 
 
 def demo(
@@ -37,4 +37,4 @@ def demo(
     screen = console()
     for comparison in compare(built.measurements):
         screen.print(comparison_table(comparison, screen.width))
-    print("Look at " + ", ".join(str(path) for path in reversed(built.files)))
+    say("Look at " + ", ".join(str(path) for path in reversed(built.files)))

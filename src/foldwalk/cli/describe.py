@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foldwalk.cli.output import AsJson, print_json
+from foldwalk.cli.output import AsJson, Force, print_json, say
 from foldwalk.cli.sources import check_source, is_index, is_vectors, tell_skipped
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def describe(
     backbone: Annotated[
         str | None, typer.Option(help="What describes pictures: effnet_lite0, pixels, a .onnx file, ...")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Turn pictures into vectors, and with --model into learned features, in a file for other programs.
@@ -68,7 +68,7 @@ def describe(
         return
     more = f", {len(skipped)} left out" if skipped else ""
     beside = "".join(f" and {path}" for path in written[1:])
-    print(f"{out}{beside}: {n} items of {dim} dimensions{more}, {seconds:.1f} s")
+    say(f"{out}{beside}: {n} items of {dim} dimensions{more}, {seconds:.1f} s")
 
 
 def _describe(
@@ -166,8 +166,8 @@ def _through(model: VectorModel, vectors: AnyArray, name: str) -> Float32Array:
 
 def _check_out(out: Path, sources: list[str], force: bool) -> tuple[Path, Path | None]:
     """The file and the one for its keys, refused before the work where they cannot be written."""
-    from foldwalk.core import BadInput
     from foldwalk.core.parquet import load_pyarrow
+    from foldwalk.core.targets import check_file
     from foldwalk.core.vector_files import SUFFIXES, check_target
     from foldwalk.neighbors import faiss_file
 
@@ -176,13 +176,8 @@ def _check_out(out: Path, sources: list[str], force: bool) -> tuple[Path, Path |
         load_pyarrow()
     holds_keys = out.suffix in (".npz", ".parquet")
     keys = None if holds_keys else out.with_name(f"{out.name}.keys.json")
-    for path in (out, keys):
-        if path is None or not path.exists():
-            continue
-        if any(Path(source).exists() and path.samefile(source) for source in sources):
-            raise BadInput(f"--out {path} is the source; choose another name.")
-        if not force:
-            raise BadInput(f"{path} exists already; choose another name, or replace it with --force.")
+    for path in filter(None, (out, keys)):
+        check_file(path, force, "--force", map(Path, sources))
     return out, keys
 
 

@@ -39,6 +39,7 @@ def evaluate(
 
 
 def _evaluate_saved(dataset: str, path: Path, root: Path | None, as_json: bool) -> None:
+    from rich.markup import escape
     from rich.table import Table
 
     from foldwalk import datasets
@@ -62,8 +63,8 @@ def _evaluate_saved(dataset: str, path: Path, root: Path | None, as_json: bool) 
         )
         return
     caption = f"{protocol.name}, {n_queries} queries, judged over the first {depth} of each ranking"
-    table = Table("figure", title=f"{dataset}: {path.name}", caption=caption, title_justify="left")
+    table = Table("figure", title=escape(f"{dataset}: {path.name}"), caption=caption, title_justify="left")
     table.add_column("per cent", justify="right")
     for key, value in figures.items():
-        table.add_row(f"[bold]{key}" if key == protocol.main else key, f"{100 * value:.2f}")
+        table.add_row(f"[bold]{escape(key)}" if key == protocol.main else escape(key), f"{100 * value:.2f}")
     console().print(table)

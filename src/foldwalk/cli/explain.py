@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from foldwalk.cli.output import AsJson, print_json
+from foldwalk.cli.output import AsJson, print_json, say
 from foldwalk.cli.sources import IndexPlace
 
 
@@ -35,5 +35,5 @@ def explain(
         return
     for step in found.steps:
         name = step.key if step.key is not None else query
-        print(name if step.similarity is None else f"  {step.similarity:.3f}  {name}")
-    print(found.sentence)
+        say(name if step.similarity is None else f"  {step.similarity:.3f}  {name}")
+    say(found.sentence)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from foldwalk.cli.output import AsJson, print_json
+from foldwalk.cli.output import AsJson, print_json, say
 from foldwalk.cli.sources import MetadataPath, SourcePath
 
 
@@ -51,4 +51,4 @@ def index(
         if as_json:
             print_json({"index": target, "items": len(collection), **report.as_dict()})
         else:
-            print(summary(collection, report))
+            say(summary(collection, report))

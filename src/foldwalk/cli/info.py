@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foldwalk.cli.output import AsJson, print_json
+from foldwalk.cli.output import AsJson, print_json, say
 from foldwalk.cli.sources import IndexPlace
 
 
@@ -16,10 +16,10 @@ def info(index: IndexPlace, as_json: AsJson = False) -> None:
     if as_json:
         print_json({"index": index, **found.as_dict()})
         return
-    print(f"{index}: {found.items} items of {found.dim or 'no'} dimensions, by {found.metric}")
-    print(f"described by {found.backbone or 'no backbone'}, version {found.version}, {found.bytes:,} bytes")
-    print(f"fitted: {', '.join(found.methods_fitted) or 'no method'}")
+    say(f"{index}: {found.items} items of {found.dim or 'no'} dimensions, by {found.metric}")
+    say(f"described by {found.backbone or 'no backbone'}, version {found.version}, {found.bytes:,} bytes")
+    say(f"fitted: {', '.join(found.methods_fitted) or 'no method'}")
     for model in found.models:
         since = f"{model.came} came and {model.went} went since"
-        print(f"{model.method}: trained on {model.items} items; {since}")
-    print(found.reason)
+        say(f"{model.method}: trained on {model.items} items; {since}")
+    say(found.reason)

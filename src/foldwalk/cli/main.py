@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import Annotated
@@ -22,7 +23,7 @@ from foldwalk.cli.export import export
 from foldwalk.cli.index import index
 from foldwalk.cli.info import info
 from foldwalk.cli.methods import methods
-from foldwalk.cli.output import warnings_as_remarks
+from foldwalk.cli.output import remark, say, warnings_as_remarks
 from foldwalk.cli.rebuild import rebuild
 from foldwalk.cli.remove import remove
 from foldwalk.cli.repair import repair
@@ -57,7 +58,7 @@ _BAD_INPUT, _INTERRUPTED = 2, 130
 
 def _show_version(asked: bool) -> None:
     if asked:
-        print(f"foldwalk {__version__}")
+        say(f"foldwalk {__version__}")
         raise typer.Exit
 
 
@@ -76,14 +77,17 @@ def run() -> None:
         from foldwalk.machine.freed_memory import keep_freed_memory
 
         keep_freed_memory()
+    if isinstance(sys.stdout, io.TextIOWrapper):  # names that the terminal has no letters for are no error
+        sys.stdout.reconfigure(errors="backslashreplace")
     sys.exit(_exit_code(sys.argv[1:] or ["--help"]))
 
 
 def _exit_code(arguments: list[str]) -> int:
     try:
+        _refuse_nul(arguments)
         with warnings_as_remarks():
             code = app(arguments, prog_name="foldwalk", standalone_mode=False)
-        print(end="", flush=True)
+        sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except BrokenPipeError:
         # Whatever is still buffered has no reader; without this the interpreter complains when it ends.
@@ -96,8 +100,17 @@ def _exit_code(arguments: list[str]) -> int:
         if message is None and os.environ.get("FOLDWALK_TRACEBACK"):
             raise
         own_fault = f"internal error, {type(error).__name__}: {error} (FOLDWALK_TRACEBACK=1 shows where)."
-        print(f"foldwalk: {' '.join((message or own_fault).split())}", file=sys.stderr)
+        remark(f"foldwalk: {' '.join((message or own_fault).split())}")
         return _BAD_INPUT if message else _OWN_FAULT
+
+
+def _refuse_nul(arguments: list[str]) -> None:
+    """A shell cannot type it, but other programs can hand it in; no name of a file has it."""
+    from foldwalk.core import BadInput
+
+    for argument in arguments:
+        if "\0" in argument:
+            raise BadInput(f"the argument {argument!r} has a NUL byte in it.")
 
 
 def _explain(error: Exception) -> str | None:

@@ -1,4 +1,7 @@
-"""Where the commands' words go: results to stdout, remarks to stderr."""
+"""Where the commands' words go: results to stdout, remarks to stderr.
+
+All of them pass here, so that nothing in a key, in metadata or in a file name can speak to the terminal.
+"""
 
 from __future__ import annotations
 
@@ -14,21 +17,29 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     from foldwalk.rerank.params import Parameter
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON on stdout, nothing else.")]
 
+Force = Annotated[bool, typer.Option("--force", help="Replace files that are there.")]
+
 
 def console() -> Console:
-    """A console on stdout that leaves a closed pipe to `run`, as print does."""
+    """A console on stdout that shows text as `say` does, and leaves a closed pipe to `run`."""
     from rich.console import Console
 
-    class PlainPipes(Console):
+    from foldwalk.core.shown import shown
+
+    class Careful(Console):
         def on_broken_pipe(self) -> NoReturn:
             raise BrokenPipeError
 
-    return PlainPipes()
+        def render_str(self, text: str, **options: Any) -> Text:
+            return super().render_str(shown(text), **options)
+
+    return Careful(emoji=False)  # a key may read :bell:
 
 
 def parameter_table(parameters: Iterable[Parameter]) -> Table:
@@ -45,7 +56,14 @@ def parameter_table(parameters: Iterable[Parameter]) -> Table:
 def print_json(value: Any) -> None:
     from foldwalk.core.json_text import to_json
 
-    print(to_json(value))
+    print(to_json(value), flush=True)
+
+
+def say(text: str) -> None:
+    """One line of the answer."""
+    from foldwalk.core.shown import shown
+
+    print(shown(text), flush=True)
 
 
 def print_json_line(value: Any) -> None:
@@ -56,7 +74,10 @@ def print_json_line(value: Any) -> None:
 
 
 def remark(text: str) -> None:
-    print(text, file=sys.stderr)
+    """One line beside it."""
+    from foldwalk.core.shown import shown
+
+    print(shown(text), file=sys.stderr)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from foldwalk.cli.output import AsJson, print_json
+from foldwalk.cli.output import AsJson, print_json, say
 from foldwalk.cli.sources import IndexPlace
 
 
@@ -21,4 +21,4 @@ def rebuild(index: IndexPlace, as_json: AsJson = False) -> None:
     if as_json:
         print_json({"index": index, "items": items, "seconds": round(seconds, 3)})
     else:
-        print(f"{index}: rebuilt, {items} items, {seconds:.1f} s")
+        say(f"{index}: rebuilt, {items} items, {seconds:.1f} s")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from foldwalk.cli.output import AsJson, print_json
+from foldwalk.cli.output import AsJson, print_json, say
 from foldwalk.cli.sources import IndexPlace
 
 
@@ -23,4 +23,4 @@ def remove(
         if as_json:
             print_json({"index": index, "removed": removed, "items": len(collection)})
         else:
-            print(f"{index}: {removed} removed, {len(collection)} items left")
+            say(f"{index}: {removed} removed, {len(collection)} items left")

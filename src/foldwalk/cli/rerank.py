@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from foldwalk.cli.output import AsJson, print_json, remark
+from foldwalk.cli.output import AsJson, Force, print_json, remark, say
 
 
 def rerank(
@@ -28,6 +28,7 @@ def rerank(
         bool, typer.Option("--inductive", help="Fit the gallery alone: queries do not join the graph.")
     ] = False,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of everything random.")] = 0,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Rank gallery vectors for each query vector and save the ranking.
@@ -47,7 +48,7 @@ def rerank(
         raise BadInput("--distances goes without --queries: every item of the matrix is a query.")
     if inductive and queries is None:
         raise BadInput("--inductive needs --queries: without them the gallery ranks itself.")
-    _check_out(out, inputs=[path for path in (gallery, distances, queries) if path is not None])
+    _check_out(out, force, inputs=[path for path in (gallery, distances, queries) if path is not None])
     params = parse_params(param or [])
     ranker = methods.create(method, seed=seed, **params)
     matrix: Any = None if distances is None else read_matrix_file(distances)
@@ -94,23 +95,17 @@ def rerank(
             }
         )
     else:
-        print(f"{out}: the first {depth} of {n_items} items for {n_queries} queries, {seconds:.1f} s")
+        say(f"{out}: the first {depth} of {n_items} items for {n_queries} queries, {seconds:.1f} s")
 
 
-def _check_out(out: Path, inputs: list[Path]) -> None:
+def _check_out(out: Path, force: bool, inputs: list[Path]) -> None:
     """Everything that could keep the ranking from being saved, before the long work begins."""
-    import os
-
-    from foldwalk.core import BadInput, MissingData
+    from foldwalk.core import BadInput
     from foldwalk.core.parquet import load_pyarrow
+    from foldwalk.core.targets import check_file
 
     if out.suffix not in (".npz", ".csv", ".parquet"):
         raise BadInput(f"--out {out}: a ranking is saved as .npz, .parquet or .csv.")
     if out.suffix == ".parquet":
         load_pyarrow()
-    if not out.parent.is_dir():
-        raise MissingData(f"--out {out}: {out.parent} is not a folder; create it first.")
-    if out.is_dir() or not os.access(out.parent, os.W_OK):
-        raise BadInput(f"--out {out} cannot be written; choose another place.")
-    if out.exists() and any(path.exists() and out.samefile(path) for path in inputs):
-        raise BadInput(f"--out {out} is one of the inputs; choose another name.")
+    check_file(out, force, "--force", inputs)

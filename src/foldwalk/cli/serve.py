@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from foldwalk.cli.output import AsJson, remark
+from foldwalk.cli.output import AsJson, remark, say
 from foldwalk.cli.sources import IndexPlace
 
 
@@ -62,7 +62,7 @@ def serve(
         if as_json:
             print_json({"url": url, "index": index, "writes": settings.writes, "token": made})
         else:
-            print(f"{index} at {url}  (stop with Ctrl-C)", flush=True)
+            say(f"{index} at {url}  (stop with Ctrl-C)")
             if made:
                 remark(f"changes need the token {made}")
             elif not settings.writes:

@@ -25,8 +25,8 @@ def comparison_table(comparison: Comparison, width: int) -> Table:
     keys = comparison.keys[: max(_FEWEST_FIGURES, (width - _WIDTH_OF_THE_REST) // _WIDTH_OF_A_FIGURE)]
     more = "; all figures with --json" if len(keys) < len(comparison.keys) else ""
     table = Table(
-        title=comparison.dataset,
-        caption=comparison.caption + more,
+        title=escape(comparison.dataset),
+        caption=escape(comparison.caption + more),
         title_justify="left",
         caption_justify="left",
     )

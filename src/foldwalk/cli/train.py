@@ -87,10 +87,13 @@ def _train_model(
     as_json: bool,
 ) -> None:
     from foldwalk.core.progress import for_terminal, reporting
+    from foldwalk.core.targets import check_folder
     from foldwalk.learn.trainer.config import read_config
-    from foldwalk.learn.trainer.job import run_job
 
     chosen = read_config(config)
+    check_folder(out)
+    from foldwalk.learn.trainer.job import run_job  # torch, which takes its time
+
     given = {option: value for option, value in (("seed", seed), ("epochs", epochs)) if value is not None}
     chosen = chosen.model_copy(update={"training": chosen.training.model_copy(update=given)})
     try:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from foldwalk.cli.output import print_json, remark
+from foldwalk.cli.output import print_json, remark, say
 from foldwalk.cli.sources import is_index, is_vectors
 
 if TYPE_CHECKING:
@@ -106,11 +106,11 @@ def _learned_before(name: str, index: Index, asked: Asked) -> GradNet | None:
 def _checkpoint_in(out: Path, force: bool) -> Path:
     """Where an interrupted training in this folder goes on; one that is finished is not replaced unasked."""
     from foldwalk.core import BadInput
+    from foldwalk.core.targets import check_folder
     from foldwalk.learn.trainings.gradnet import MODEL
 
+    check_folder(out)
     checkpoint = out / CHECKPOINT
-    if out.exists() and not out.is_dir():
-        raise BadInput(f"--out {out} is a file; name a folder.")
     if not force and (out / MODEL).exists() and not checkpoint.exists():
         raise BadInput(
             f"{out} holds a finished training: choose another folder, go on from it with --start {out}, or "
@@ -187,9 +187,9 @@ def _tell(
     more = "".join(f", {name} {value}" for name, value in learned.facts.items() if name != "advice")
     done = f"{items} items, {size} features each{more}, {facts['seconds']:.1f} s"
     if is_index(asked.source):
-        print(f"{asked.source}: {done}; foldwalk search --method {training.name} uses them")
+        say(f"{asked.source}: {done}; foldwalk search --method {training.name} uses them")
     if asked.out is not None:
-        print(f"{asked.out}: {done}; {', '.join(facts['written'])}")
+        say(f"{asked.out}: {done}; {', '.join(facts['written'])}")
 
 
 def _read(source: str, root: Path | None) -> tuple[VectorFile, Dataset | None]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foldwalk.cli.output import AsJson, print_json
+from foldwalk.cli.output import AsJson, print_json, say
 from foldwalk.cli.sources import IndexPlace
 
 if TYPE_CHECKING:
@@ -38,11 +38,11 @@ def verify(
         print_json({"index": index, **found.as_dict()})
     else:
         for problem in found.problems:
-            print(problem)
+            say(problem)
         for what, names in found.files.as_dict().items() if found.files else ():
-            tell_some(_WORDS[what], names, print)
+            tell_some(_WORDS[what], names, say)
         read = f"{found.bytes / 1e6:.1f} MB read, {found.bytes_per_second / 1e6:.0f} MB a second"
-        print(f"{index}: {found.items} items in {found.blocks} runs of vectors, {_state(found)} ({read})")
+        say(f"{index}: {found.items} items in {found.blocks} runs of vectors, {_state(found)} ({read})")
     if not found.ok:
         raise typer.Exit(1)
 

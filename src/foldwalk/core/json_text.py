@@ -1,4 +1,4 @@
-"""JSON that every reader accepts, and JSON of strangers."""
+"""JSON that every reader accepts and a terminal can show, and JSON of strangers."""
 
 from __future__ import annotations
 
@@ -8,13 +8,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from foldwalk.core.errors import BadInput
+from foldwalk.core.shown import shown
 
 DEEPEST = 100  # levels: what is read is written again, and compared, by functions that call themselves
 
 
 def to_json(value: Any, indent: int | None = 2) -> str:
-    """Indented JSON, or one line; NaN and infinities, which JSON does not have, become null."""
-    return json.dumps(_without_nan(value), indent=indent, ensure_ascii=False, default=str, allow_nan=False)
+    """Indented JSON, or one line; NaN and infinities, which JSON does not have, become null.
+
+    Control characters and what else a terminal would obey are escaped, other letters stay as they are.
+    """
+    text = json.dumps(_without_nan(value), indent=indent, ensure_ascii=False, default=str, allow_nan=False)
+    return "\n".join(shown(line, lambda letter: json.dumps(letter)[1:-1]) for line in text.split("\n"))
 
 
 def read_json(text: str | bytes, what: str, finite: bool = False) -> Any:

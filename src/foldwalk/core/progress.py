@@ -14,6 +14,8 @@ from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Protocol, TextIO
 
+from foldwalk.core.shown import shown
+
 Advance = Callable[[int], None]
 
 
@@ -38,21 +40,22 @@ class PlainLines:
 
     @contextmanager
     def task(self, label: str, total: int, unit: str = "") -> Iterator[Advance]:
-        began = shown = time.monotonic()
+        label = shown(label)
+        began = last = time.monotonic()
         done = 0
 
         def advance(amount: int) -> None:
-            nonlocal done, shown
+            nonlocal done, last
             done += amount
             now = time.monotonic()
-            if now - shown >= self.every_seconds:
-                shown = now
+            if now - last >= self.every_seconds:
+                last = now
                 left = (now - began) / max(done, 1) * max(total - done, 0)
                 pace = _pace(done, now - began, unit)
                 print(f"{label}: {done}/{total}, {pace}about {left:.0f} s left", file=self.stream, flush=True)
 
         yield advance
-        if shown > began:
+        if last > began:
             print(f"{label}: done in {time.monotonic() - began:.1f} s", file=self.stream, flush=True)
 
 
@@ -65,7 +68,7 @@ class RichBars:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         columns = (
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[pace]}"),
@@ -73,7 +76,7 @@ class RichBars:
         )
         began, done = time.monotonic(), 0
         with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-            number = bars.add_task(label, total=total, pace="")
+            number = bars.add_task(shown(label), total=total, pace="")
 
             def advance(amount: int) -> None:
                 nonlocal done

@@ -302,9 +302,12 @@ class Index:
         """
         return backup.backup(self.store, Path(path), force)
 
-    def export(self, path: PathLike, neighbors: bool = True) -> Path:
-        """Write vectors, keys, metadata and neighbours to a .npz or .parquet file."""
-        return exchange.export_file(self._latest(), Path(path), neighbors)
+    def export(self, path: PathLike, neighbors: bool = True, overwrite: bool = False) -> Path:
+        """Write vectors, keys, metadata and neighbours to a .npz or .parquet file.
+
+        A file that is there is replaced only with `overwrite`.
+        """
+        return exchange.export_file(self._latest(), Path(path), neighbors, overwrite)
 
     def backbone(self) -> Any:
         """What turns pictures into the vectors of this index; loaded when it is first needed."""

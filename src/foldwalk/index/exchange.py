@@ -13,6 +13,7 @@ import numpy as np
 from foldwalk.core.errors import BadInput
 from foldwalk.core.json_text import read_json_object
 from foldwalk.core.neighbors import Neighbors
+from foldwalk.core.targets import check_file
 from foldwalk.core.types import AnyArray
 from foldwalk.core.vector_files import VectorFile, check_target, read_vector_file, write_vector_file
 from foldwalk.index.graph.knn import PROMISED, WIDTH, KnnGraph
@@ -25,9 +26,10 @@ from foldwalk.neighbors.similarity import pair_similarities
 from foldwalk.stores import Store
 
 
-def export_file(view: View, path: Path, neighbors: bool) -> Path:
+def export_file(view: View, path: Path, neighbors: bool, overwrite: bool) -> Path:
     """Write all items, whole or not at all."""
     check_target(path, (".npz", ".parquet"))
+    check_file(path, overwrite, "overwrite=True")
     file = contents(view)
     if neighbors:
         known = view.graph().neighbors(view.facts.metric)

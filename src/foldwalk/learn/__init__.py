@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from foldwalk.learn.edms import HardProxies, ManifoldProxyLoss
     from foldwalk.learn.edms.ensemble import MetaClassEnsemble
     from foldwalk.learn.mining import ManifoldMiner
-    from foldwalk.learn.trainer import Trainer
+    from foldwalk.learn.trainer.loop import Trainer
     from foldwalk.rerank.learned.gradnet import GradNet
 
 # Where each public name lives; packages of this folder add their own line.
@@ -25,7 +25,7 @@ _HOMES = {
     "ManifoldMiner": "foldwalk.learn.mining",
     "ManifoldProxyLoss": "foldwalk.learn.edms",
     "MetaClassEnsemble": "foldwalk.learn.edms.ensemble",
-    "Trainer": "foldwalk.learn.trainer",
+    "Trainer": "foldwalk.learn.trainer.loop",
 }
 _PACKAGES = ("torch", "pytorch_metric_learning", "safetensors")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 from markupsafe import Markup
 from PIL import Image
 
-from foldwalk.core import BadInput
+from foldwalk.core import BadInput, targets
 from foldwalk.measure.jobs import Details, Measurement
 from foldwalk.measure.results import Comparison
 from foldwalk.measure.trial import Trial
@@ -27,13 +26,9 @@ def page(kind: str, title: str, introduction: str, sections: Sequence[Markup], r
 
 def check_folder(folder: Path, kind: str) -> None:
     """Refuse a folder that holds anything but an earlier page of that kind, or that cannot be written."""
-    if folder.exists() and not folder.is_dir():
-        raise BadInput(f"{folder} is a file; name a folder.")
+    targets.check_folder(folder)
     if folder.is_dir() and any(folder.iterdir()) and not _holds_page(folder, kind):
         raise BadInput(f"{folder} is not empty and was not written by foldwalk {kind}; name another folder.")
-    existing = next(place for place in (folder, *folder.absolute().parents) if place.exists())
-    if not existing.is_dir() or not os.access(existing, os.W_OK):
-        raise BadInput(f"{folder} cannot be created: {existing} is not a folder that can be written to.")
 
 
 def _holds_page(folder: Path, kind: str) -> bool:

@@ -19,7 +19,7 @@ class OpenClipBackbone(TorchBackbone):
 
     def __init__(self, model_name: str) -> None:
         name = f"open_clip:{model_name}"
-        open_clip = need("open_clip", "hub", f"The backbone {name}")
+        open_clip = need("open_clip", "vision", f"The backbone {name}")
         architecture, _, weights = model_name.partition("/")
         if not weights:
             known = loaded(name, lambda: open_clip.list_pretrained_tags_by_model(architecture))

@@ -18,7 +18,7 @@ class TimmBackbone(TorchBackbone):
 
     def __init__(self, model_name: str) -> None:
         name = f"timm:{model_name}"
-        timm = need("timm", "hub", f"The backbone {name}")
+        timm = need("timm", "vision", f"The backbone {name}")
         model = loaded(name, lambda: timm.create_model(model_name, pretrained=True, num_classes=0))
         settings = timm.data.resolve_model_data_config(model)
         super().__init__(name, model, timm.data.create_transform(**settings, is_training=False), model)

@@ -22,12 +22,12 @@ class TorchBackbone(Backbone):
     A class of this kind stands for a library: its models are named by the library and their own name.
     """
 
-    extra = "hub"
+    extra = "vision"
 
     def __init__(
         self, name: str, model: Any, transform: Callable[[Image.Image], Any], forward: Callable[[Any], Any]
     ) -> None:
-        self._torch = need("torch", "hub", f"The backbone {name}")
+        self._torch = need("torch", "vision", f"The backbone {name}")
         self.name = name
         model.eval()
         self._transform, self._forward = transform, forward

@@ -23,7 +23,7 @@ class TorchvisionBackbone(TorchBackbone):
 
     def __init__(self, model_name: str) -> None:
         name = f"torchvision:{model_name}"
-        models = need("torchvision", "hub", f"The backbone {name}").models
+        models = need("torchvision", "vision", f"The backbone {name}").models
         weights = loaded(name, lambda: models.get_model_weights(model_name).DEFAULT)
         model = loaded(name, lambda: models.get_model(model_name, weights=weights))
         _remove_head(model, name)
@@ -31,7 +31,7 @@ class TorchvisionBackbone(TorchBackbone):
 
 
 def _remove_head(model: Any, name: str) -> None:
-    identity = need("torch", "hub", f"The backbone {name}").nn.Identity
+    identity = need("torch", "vision", f"The backbone {name}").nn.Identity
     for head in HEADS:
         if hasattr(model, head):
             setattr(model, head, identity())

@@ -24,6 +24,8 @@ from foldwalk.learn.training import ModelTraining
 # Pretrained blocks forget at the rate a new head needs.
 OF_LAST_BLOCKS = {"epochs": 3, "learning_rate": 3e-5, "head_rate": 33.0, "schedule": "cosine"}
 
+LONGEST = 8_192  # bytes of a file; what is much longer can take minutes to be understood
+
 
 class Data(Section):
     """The section [data]: names of data sets."""
@@ -125,7 +127,7 @@ def read_config(source: str | Path) -> Config:
     if name in shipped():
         text = (resources.files("foldwalk.learn") / "configs" / f"{name}.toml").read_text("utf-8")
     elif name.endswith(".toml") or _is_file(name):
-        text = read_text_file(Path(name))
+        text = read_text_file(Path(name), longest=LONGEST)
     else:
         raise UnknownName(
             f"there is no configuration {name!r}; give a .toml file or one of {', '.join(shipped())}."

@@ -37,10 +37,11 @@ class FitWorker:
         self._about: dict[str, Any] = {"url": url, "seconds": seconds, "memory": memory}
         self._process: Process | None = None
         self._idle: asyncio.TimerHandle | None = None
-        self._folder = TemporaryDirectory(prefix="foldwalk-fit-")
+        self._folder: TemporaryDirectory[str] | None = None
 
     async def fit(self, method: str, parameters: Mapping[str, Any]) -> Fitted:
         """Have a method fitted for the newest version; a limit that is broken is NotFittedHere."""
+        self._folder = self._folder or TemporaryDirectory(prefix="foldwalk-fit-")  # that nobody else reads
         file = Path(self._folder.name) / "fitted.npz"
         asked = {"method": method, "parameters": parameters, "file": str(file)}
         if self._idle is not None:
@@ -113,4 +114,5 @@ class FitWorker:
         if self._idle is not None:
             self._idle.cancel()
         await self._end()
-        self._folder.cleanup()
+        if self._folder is not None:
+            self._folder.cleanup()

@@ -143,6 +143,11 @@ def test_closing_ends_the_drawing(own_index: Path, tmp_path: Path) -> None:
     asyncio.run(ask())
 
 
+def test_the_address_of_a_store_is_no_argument_of_a_process(own_index: Path) -> None:
+    job = MapJob(stores.open(own_index), "cas", 100)
+    assert not any("own.fold" in argument for argument in job._command)
+
+
 def test_a_damaged_file_is_drawn_anew(open_client, own_index: Path) -> None:
     (own_index / "derived").mkdir(exist_ok=True)
     (own_index / "derived" / "map-1.npz").write_bytes(b"PK rubbish")

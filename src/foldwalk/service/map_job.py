@@ -31,7 +31,8 @@ class MapJob:
     async def newest(self, version: int) -> Map:
         """What can be shown now; `state` says whether a newer drawing is under way."""
         if not self._is_current(version):
-            found = await asyncio.to_thread(_read, self._store, self._shown.version)
+            known = self._shown.version if self._shown.method == self._method else -1
+            found = await asyncio.to_thread(_read, self._store, known)
             if found is not None:
                 self._shown, self.pictures = found
         if self._is_current(version):
@@ -67,7 +68,7 @@ class MapJob:
 
 
 def _read(store: Store, known: int) -> tuple[Map, bytes] | None:
-    """A drawing newer than the one known, and its sheet of pictures; None where there is none that is whole."""
+    """A drawing newer than the one known, and its sheet of pictures; None where none is whole."""
     newest = max((group.version for group in store.groups(KIND)), default=known)
     found = get_arrays(store, KIND, newest) if newest > known else None
     try:

@@ -25,6 +25,7 @@ from foldwalk.index.learned import learned, learned_features, trained_net
 from foldwalk.index.models import KeptModels
 from foldwalk.index.types import AddReport, Explanation, Info, ModelState, Results, Verification
 from foldwalk.index.view import View
+from foldwalk.machine.forked import refuse_forked
 from foldwalk.stores import CannotWrite, Item, Store
 
 if TYPE_CHECKING:
@@ -305,6 +306,7 @@ class Index:
             return self._backbone
 
     def _latest(self) -> View:
+        refuse_forked()
         self.refresh()
         return self._view
 

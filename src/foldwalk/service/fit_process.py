@@ -39,12 +39,12 @@ def fit(index: Index, method: str, parameters: dict[str, Any], file: str) -> dic
 
 
 def _preparing(index: Index, method: str, parameters: dict[str, Any], handed: Handed) -> float:
-    """How long the other process will take, where nothing is kept and it has to prepare itself."""
+    """Seconds of computing that the other process needs, where nothing is kept and it prepares itself."""
     vectors = index.fitted(method, parameters).vectors
     again = create(method, **{**parameters, "metric": index.metric})
-    began = time.perf_counter()
+    began = time.process_time()
     again.adopt(vectors, neighbors=handed.neighbors or index.neighbors())
-    return time.perf_counter() - began
+    return time.process_time() - began
 
 
 def limit_memory(more: int) -> None:

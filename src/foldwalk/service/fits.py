@@ -81,8 +81,8 @@ class Fits:
         """Read what was fitted; where the index has changed meanwhile, whoever waits asks again."""
         if fitted.preparing > self._settings.prepare_seconds:
             raise NotFittedHere(
-                f"{choice.method} takes {fitted.preparing:.1f} seconds to prepare for this collection and "
-                f"keeps nothing of it: choose another method."
+                f"{choice.method} takes {fitted.preparing:.1f} seconds of computing to prepare for this "
+                f"collection and keeps nothing of it: choose another method."
             )
         self._index.refresh()
         if fitted.version != self._index.version:

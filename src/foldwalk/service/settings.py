@@ -51,7 +51,7 @@ class ServiceSettings(BaseModel):
     prepare_seconds: float = Field(
         2.0,
         gt=0,
-        description="most seconds that the service itself may take to prepare a method that keeps nothing",
+        description="most seconds of computing that the service itself spends on a method that keeps nothing",
     )
     where_values: int = Field(10_000, ge=1, description="most values of a filter")
 

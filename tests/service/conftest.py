@@ -62,7 +62,7 @@ def open_client() -> Iterator[Client]:
         def start(path: Path, warm: bool = True, **settings: Any) -> TestClient:
             app = create_app(path, ServiceSettings.make(**settings))
             client = stack.enter_context(TestClient(app, base_url="http://127.0.0.1"))
-            while warm and not app.state.engine.warm:
+            while warm and not app.state.engine.warming.done:
                 time.sleep(0.01)
             return client
 

@@ -143,5 +143,5 @@ def test_a_change_makes_the_default_method_fit_again(open_client, own_index: Pat
         client.delete("/api/items", params={"key": f"bar/0{number}.png"}, headers=headers)
     wait_until_warm(client)
     assert "cas" in engine.index.info().methods_fitted
-    assert engine._rehearsed == engine.index.version
-    assert engine.fitted
+    assert engine.warming._rehearsed == engine.index.version
+    assert engine.warming.fitted

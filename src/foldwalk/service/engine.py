@@ -8,30 +8,27 @@ search. After a change the default method is made ready at once, so that hardly 
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 from PIL import Image
 
-from foldwalk.core import BadInput, FoldwalkError, NotFitted
+from foldwalk.core import BadInput, NotFitted
 from foldwalk.descriptors import Limits, Unreadable, load_picture
-from foldwalk.index import AddReport, Damaged, Explanation, Index, Item, Key, Like, Results
+from foldwalk.index import AddReport, Explanation, Index, Item, Key, Like, Results
 from foldwalk.service import bodies
 from foldwalk.service.bodies import AddBody, ExplainBody, SearchBody
-from foldwalk.service.errors import Busy, Empty, NotFittedHere, UnknownKey, status_of
+from foldwalk.service.errors import Busy, Empty, NotFittedHere, UnknownKey
 from foldwalk.service.fits import Fits
 from foldwalk.service.gate import Gate
 from foldwalk.service.keys import KeyList
 from foldwalk.service.methods import PLAIN, Choice, Menu
 from foldwalk.service.settings import ServiceSettings
+from foldwalk.service.warming import Warming
 
-_log = logging.getLogger("foldwalk.service")
 _READERS, _READS_WAITING = 4, 1_000
 _TRIES = 3  # a change in the middle of a search means another
-_ROWS = 65_536
 
 
 class Answered(NamedTuple):
@@ -54,14 +51,9 @@ class Engine:
         self.lists = Gate("list", 1, settings.waiting)
         self._searches = Gate("search", settings.at_once, settings.waiting)
         self._writes = Gate("write", 1, settings.waiting)
-        self._rehearsals = Gate("rehearsal", 1, 0)
         self._fits = Fits(index, settings)
+        self.warming = Warming(index, self._fits, self.menu.default)
         self._limits = Limits(pixels=settings.pixels, bytes=settings.upload_bytes)
-        self._rehearsed = -1  # the version for which the default was made ready, or could not be
-        self.fitted = False  # whether it was
-        self._warming: asyncio.Task[None] | None = None
-        self.damage: FoldwalkError | None = None  # found at the start, when nothing can be served
-        self.when_damaged: Callable[[], object] = lambda: None
 
     # Search -----------------------------------------------------------------------------------------------
 
@@ -141,8 +133,7 @@ class Engine:
 
     async def _is_ready(self, choice: Choice) -> bool:
         ready = await self.reads.run(self._look, choice)
-        if self._rehearsed != self.index.version:  # another program has changed something
-            self.warm_up()
+        self.warming.begin()  # where another program has changed something
         return ready
 
     def _look(self, choice: Choice) -> bool:
@@ -169,65 +160,16 @@ class Engine:
             why = f"{wanted.method} is being fitted"
         return f"{why}; these are the hits of plain search."
 
-    def warm_up(self) -> None:
-        """Make the default method ready in the background and rehearse: all gets loaded and compiled."""
-        if self._warming is None or self._warming.done():
-            self._warming = asyncio.create_task(self._warm_up())
-
-    @property
-    def warm(self) -> bool:
-        return self._warming is None or self._warming.done()
-
-    async def _warm_up(self) -> None:
-        while self._rehearsed != (version := self.index.version) and len(self.index):
-            self.fitted = False
-            try:
-                await self._rehearsals.run(self._rehearse, PLAIN)
-                await self._fits.make_ready(self.menu.default, first=True)
-                await self._rehearsals.run(self._rehearse, self.menu.default)
-                self._rehearsed, self.fitted = version, True  # what changed meanwhile has its turn next
-            except Exception as error:
-                if self.index.version == version:  # else the item was removed meanwhile: with another
-                    self._cannot_warm_up(error)
-                    self._rehearsed = version
-
-    def _cannot_warm_up(self, error: Exception) -> None:
-        if not isinstance(error, FoldwalkError):
-            _log.error("warm-up failed", exc_info=error)
-        elif self._rehearsed == -1 and status_of(error) == status_of(Damaged()):
-            self.damage = error
-            self.when_damaged()
-        else:
-            _log.warning("warm-up: %s", error)
-
-    def _rehearse(self, choice: Choice) -> None:
-        if self._rehearsed == -1 and choice == PLAIN:
-            self._refuse_broken_vectors()
-        key = self.index.keys()[0]
-        queries: list[Any] = [Key(key), self.index.vector(key)]
-        if self.index.store.facts().backbone is not None:
-            queries.append(Image.new("RGB", (64, 64)))
-        for query in queries:
-            self.index.search(query, 1, choice.method, choice.parameters, fit=choice == PLAIN)
-
-    def _refuse_broken_vectors(self) -> None:
-        """A method may not come to an end with numbers that are none."""
-        vectors = self.index.vectors()
-        for start in range(0, len(vectors), _ROWS):
-            if not np.isfinite(vectors[start : start + _ROWS]).all():
-                place = self.index.store.place
-                raise Damaged(f"{place} holds vectors that are no numbers; run foldwalk verify.")
-
     # Change -----------------------------------------------------------------------------------------------
 
     async def add(self, body: AddBody) -> AddReport:
         report = await self._writes.run(self._add, body)
-        self.warm_up()
+        self.warming.begin()
         return report
 
     async def remove(self, keys: list[str]) -> int:
         removed = await self._writes.run(self._remove, keys)
-        self.warm_up()
+        self.warming.begin()
         return removed
 
     def _remove(self, keys: list[str]) -> int:
@@ -245,10 +187,8 @@ class Engine:
         """Let running work end, then close the index."""
         for gate in (self._writes, self._searches):
             await asyncio.to_thread(gate.close)
-        if self._warming is not None:
-            self._warming.cancel()
-            await asyncio.gather(self._warming, return_exceptions=True)
         await self._fits.close()
-        for gate in (self._rehearsals, self.lists, self.reads):
+        await self.warming.close()
+        for gate in (self.lists, self.reads):
             await asyncio.to_thread(gate.close)
         self.index.close()

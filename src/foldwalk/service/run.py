@@ -42,10 +42,10 @@ def serve(
         name = f"[{host}]" if ":" in host else host
         started(f"http://{name}:{connection.getsockname()[1]}")
         server = uvicorn.Server(config)
-        app.state.engine.when_damaged = lambda: setattr(server, "should_exit", True)
+        app.state.engine.warming.when_damaged = lambda: setattr(server, "should_exit", True)
         server.run(sockets=[connection])
-    if app.state.engine.damage is not None:
-        raise app.state.engine.damage
+    if app.state.engine.warming.damage is not None:
+        raise app.state.engine.warming.damage
 
 
 def _listening(host: str, port: int) -> socket.socket:

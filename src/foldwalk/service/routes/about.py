@@ -44,7 +44,9 @@ async def list_methods(engine: TheEngine, free: ChoosesFreely) -> list[OfferedMe
 async def health(engine: TheEngine) -> Health:
     """Whether it answers, and whether the default method is ready."""
     return Health(
-        status="ok" if engine.warm else "warming", fitted=engine.fitted, version=engine.index.version
+        status="ok" if engine.warming.done else "warming",
+        fitted=engine.warming.fitted,
+        version=engine.index.version,
     )
 
 

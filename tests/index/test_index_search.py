@@ -142,6 +142,37 @@ def filtered_index(tmp_path_factory):
         yield index, known
 
 
+def test_many_values_are_not_compared_one_by_one():
+    compared = []
+
+    class Text(str):
+        __hash__ = str.__hash__
+
+        def __eq__(self, other: object) -> bool:
+            compared.append(other)
+            return str.__eq__(self, other)
+
+    items = [{"place": Text(number % 300)} for number in range(500)]
+    found = allowed(items, {"place": [Text(number) for number in range(100, 3_000)]})
+    assert found.tolist() == [number % 300 >= 100 for number in range(500)]
+    assert len(compared) < 10 * len(items)
+
+
+def test_values_of_every_kind_are_told_apart_in_one_list():
+    items = [{"a": value} for value in (True, 1, 1.0, "1", None, [True, "x"], {"b": 1}, [[1], {}])]
+    assert allowed(items, {"a": [1]}).tolist() == [False, True, True, False, False, False, False, False]
+    assert allowed(items, {"a": [True, None]}).tolist() == [
+        True,
+        False,
+        False,
+        False,
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
 @pytest.mark.parametrize(
     "where",
     [[1], {1: 2}, {"year": {"from": 1}}, {"year": {}}, {"year": {"min": 1, "max": "b"}}, {"year": object()}],

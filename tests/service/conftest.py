@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -55,12 +56,15 @@ def vectors_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def open_client() -> Iterator[Client]:
-    """``open_client(path, **settings)``: the application with its beginning and end, in this process."""
+    """``open_client(path, **settings)``: the application from beginning to end, once it is warm."""
     with ExitStack() as stack:
 
-        def start(path: Path, **settings: Any) -> TestClient:
+        def start(path: Path, warm: bool = True, **settings: Any) -> TestClient:
             app = create_app(path, ServiceSettings.make(**settings))
-            return stack.enter_context(TestClient(app, base_url="http://127.0.0.1"))
+            client = stack.enter_context(TestClient(app, base_url="http://127.0.0.1"))
+            while warm and not app.state.engine.warming.done:
+                time.sleep(0.01)
+            return client
 
         yield start
 

@@ -110,6 +110,9 @@ def test_the_map_is_drawn_once_and_again_after_a_change(open_client, own_index: 
     assert Image.open(io.BytesIO(pictures.content)).size == (7 * SIDE, 7 * SIDE)
     again = open_client(own_index).get("/api/map")
     assert (again.status_code, again.json()["after"]) == (200, first["after"])  # from the file
+    other = wait_for_map(open_client(own_index, method="aqe"))
+    assert (other["state"], other["method"]) == ("ready", "aqe")  # drawn anew for another method
+    wait_for_map(client)
     client.delete("/api/items", params={"key": "bar/00.png"}, headers={"Authorization": f"Bearer {TOKEN}"})
     older = client.get("/api/map").json()
     assert (older["state"], len(older["keys"])) == ("drawing", 48)  # shown until the new one is there
@@ -148,6 +151,11 @@ def test_closing_ends_the_drawing(own_index: Path, tmp_path: Path) -> None:
         assert not list((own_index / "derived").glob("map*"))
 
     asyncio.run(ask())
+
+
+def test_the_address_of_a_store_is_no_argument_of_a_process(own_index: Path) -> None:
+    job = MapJob(stores.open(own_index), "cas", 100)
+    assert not any("own.fold" in argument for argument in job._command)
 
 
 def test_a_damaged_file_is_drawn_anew(open_client, own_index: Path) -> None:

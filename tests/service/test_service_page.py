@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Request, Route, expect, sync_playwright
 from service_samples import drawn, find_chromium, png, running_service
 
 FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync")
@@ -141,7 +141,51 @@ def test_upload_results_and_why(page: Page, url: str) -> None:
     expect(strip).to_be_hidden()
 
 
-def test_the_picker_is_built_from_the_cards(page: Page, url: str) -> None:
+def test_visitors_choose_among_presets(page: Page, url: str) -> None:
+    page.goto(f"{url}/?key=bar/03.png")
+    expect(page.locator("#walk-list .tile")).to_have_count(20)
+    page.click("#more summary")
+    expect(page.locator("[data-parameter]")).to_have_count(1)
+    with page.expect_request("**/api/search") as waiting:
+        page.select_option('[data-parameter="preset"]', "reid")
+    assert waiting.value.post_data_json["parameters"] == {"preset": "reid"}
+    expect(page.locator("#walk-note")).to_contain_text("cas:")
+    page.select_option("#method", "aqe")
+    expect(page.locator("[data-parameter]")).to_have_count(0)
+
+
+def test_plain_hits_stand_in_until_the_method_is_fitted(page: Page, url: str) -> None:
+    held: list[Route] = []
+
+    def answer(asked: Route) -> None:
+        if asked.request.post_data_json["wait"]:
+            held.append(asked)
+            return
+        said = {"fitted": False, "method": "plain", "note": "cas is being fitted; these are plain."}
+        asked.fulfill(json={**asked.fetch().json(), **said})
+
+    page.route("**/api/search", answer)
+    page.goto(f"{url}/?key=bar/03.png")
+    expect(page.locator("#walk-note")).to_have_text("Cas is being fitted; these are plain.")
+    expect(page.locator("#walk-list .tile")).to_have_count(20)
+    while not held:
+        page.wait_for_timeout(20)
+    held.pop().continue_()
+    expect(page.locator("#walk-note")).to_contain_text("cas: ")
+
+
+def new_search(asked: Request) -> bool:
+    """Not the one that follows it where the method has to be fitted first."""
+    return asked.url.endswith("/api/search") and not asked.post_data_json["wait"]
+
+
+def test_the_picker_is_built_from_the_cards(page: Page, pictures_index: Path) -> None:
+    with running_service(pictures_index, "--free-parameters") as (said, _):
+        choose_parameters(page, said["url"])
+        page.goto("about:blank")  # asks no more
+
+
+def choose_parameters(page: Page, url: str) -> None:
     page.goto(f"{url}/?key=bar/03.png")
     expect(page.locator("#walk-list .tile")).to_have_count(20)
     page.select_option("#method", "manifold_ranking")
@@ -149,16 +193,16 @@ def test_the_picker_is_built_from_the_cards(page: Page, url: str) -> None:
     page.click("#more summary")
     field = page.locator('[data-parameter="k"]')
     assert (field.input_value(), field.get_attribute("max")) == ("5", "200")
-    with page.expect_request("**/api/search") as waiting:
+    with page.expect_request(new_search) as waiting:
         field.fill("3")
     assert waiting.value.post_data_json["parameters"] == {"k": 3}
-    with page.expect_request("**/api/search") as waiting:
+    with page.expect_request(new_search) as waiting:
         page.select_option('[data-parameter="kernel"]', "cosine")
     assert waiting.value.post_data_json["parameters"] == {"k": 3, "kernel": "cosine"}
-    with page.expect_request("**/api/search") as waiting:
+    with page.expect_request(new_search) as waiting:
         page.get_by_role("button", name="Back to the defaults").click()
     assert waiting.value.post_data_json["parameters"] == {}
-    with page.expect_request("**/api/search") as waiting:
+    with page.expect_request(new_search) as waiting:
         page.select_option("#top", "10")
     expect(page.locator("#walk-list .tile")).to_have_count(10)
 

@@ -34,6 +34,30 @@ QUERY = "ring/05.png"
         ({"key": QUERY, "method": "aqe", "parameters": {"k": 0}}, 422, "parameter k is 0"),
         ({"key": QUERY, "method": "aqe", "parameters": {"q": 3}}, 422, "aqe has no parameter 'q'"),
         ({"key": QUERY, "method": "aqe", "parameters": {"k": 5000}}, 422, "at most 200"),
+        (
+            {"key": QUERY, "method": "aqe", "parameters": {"k": "5000"}},
+            422,
+            "k is 5000, but this service allows",
+        ),
+        (
+            {"key": QUERY, "method": "aqe", "parameters": {"k": 5000.0}},
+            422,
+            "k is 5000, but this service allows",
+        ),
+        (
+            {"key": QUERY, "method": "aqe", "parameters": {"k": 7}},
+            422,
+            "lets visitors choose its defaults only",
+        ),
+        ({"key": QUERY, "parameters": {"cluster_k": "21"}}, 422, "its defaults or the preset roxford or"),
+        (
+            {"key": QUERY, "parameters": {"preset": "reid", "cluster_k": 21}},
+            422,
+            "its defaults or the preset",
+        ),
+        ({"key": QUERY, "parameters": {"seed": 3}}, 422, "settled by the index"),
+        ({"key": QUERY, "parameters": {"self": 3}}, 422, "cas has no parameter 'self'"),
+        ({"key": QUERY, "parameters": {"name": 3}}, 422, "cas has no parameter 'name'"),
         ({"key": QUERY, "parameters": {"metric": "euclidean"}}, 422, "settled by the index"),
         ({"key": QUERY, "parameters": {"graphs": "5,50000"}}, 422, "at most 8 sizes up to 200"),
         ({"key": QUERY, "parameters": {"graphs": 50000}}, 422, "at most 8 sizes up to 200"),
@@ -42,6 +66,8 @@ QUERY = "ring/05.png"
         ({"vector": [1.0, 2.0]}, 422, "1024"),
         ({"vector": [0.0] * 1023 + [1e300]}, 422, "too large"),
         ({"key": QUERY, "where": {"kind": {"over": 3}}}, 422, "where"),
+        ({"key": QUERY, "where": {"kind": ["a"] * 10_001}}, 422, "20 conditions and 10000 values"),
+        ({"key": QUERY, "where": {str(number): 1 for number in range(21)}}, 422, "20 conditions"),
     ],
 )
 def test_search_refuses(client: TestClient, body: dict, status: int, words: str) -> None:

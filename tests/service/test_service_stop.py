@@ -5,6 +5,8 @@ from __future__ import annotations
 import http.client
 import json
 import socket
+import subprocess
+import sys
 import time
 import urllib.request
 from pathlib import Path
@@ -16,6 +18,7 @@ from service_samples import running_service
 from foldwalk.cli import main
 from foldwalk.service.run import _listening
 
+WAIT = 60.0
 BODY = json.dumps({"key": "ring/05.png", "top": 3}).encode()
 
 
@@ -48,6 +51,19 @@ def test_a_request_under_way_is_answered_before_the_end(pictures_index: Path) ->
         assert len(json.loads(answer.read())["hits"]) == 3
         connection.close()
         assert process.wait(timeout=30) in (0, -15)
+
+
+@pytest.mark.parametrize("damage", ["no numbers", "cut short"])
+def test_a_damaged_index_is_said_and_ends_the_service(own_index: Path, damage: str) -> None:
+    (block,) = (own_index / "blocks").iterdir()
+    content = block.read_bytes()
+    block.write_bytes(b"\xff" * len(content) if damage == "no numbers" else content[:100])
+    command = [sys.executable, "-m", "foldwalk", "serve", str(own_index), "--port", "0"]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=WAIT, check=False)
+    assert said.returncode == 2
+    assert said.stderr.splitlines()[-1].startswith("foldwalk: ")
+    assert str(own_index) in said.stderr.splitlines()[-1]
+    assert "Traceback" not in said.stderr
 
 
 def test_answers_are_sent_without_waiting_for_acknowledgements() -> None:

@@ -34,6 +34,16 @@ def serve(
     max_top: Annotated[int, typer.Option(min=1, help="Most results of one search.")] = 200,
     at_once: Annotated[int | None, typer.Option(min=1, help="Searches at a time; as many as cores.")] = None,
     waiting: Annotated[int, typer.Option(min=0, help="Searches that may wait; the next gets 429.")] = 32,
+    free_parameters: Annotated[
+        bool, typer.Option("--free-parameters", help="Let everyone choose parameters, not only presets.")
+    ] = False,
+    fit_seconds: Annotated[
+        int, typer.Option(min=1, help="Most seconds that fitting a method may take.")
+    ] = 600,
+    fit_memory_mb: Annotated[
+        int | None,
+        typer.Option(min=1, help="Most megabytes that fitting a method may take; half of the machine's."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Serve an index: search by picture in the browser, or over HTTP."""
@@ -55,7 +65,10 @@ def serve(
         upload_bytes=int(upload_mb * 1e6),
         top=max_top,
         waiting=waiting,
+        free_parameters=free_parameters,
+        fit_seconds=fit_seconds,
         **({"at_once": at_once} if at_once else {}),
+        **({"fit_memory": fit_memory_mb * 1_000_000} if fit_memory_mb else {}),
     )
 
     def started(url: str) -> None:

@@ -34,6 +34,10 @@ class NotFitted(FoldwalkError, RuntimeError):
     """A method was asked to rank before it saw a gallery."""
 
 
+class Forked(FoldwalkError, RuntimeError):
+    """The process was made in a way that compiled kernels do not survive."""
+
+
 class MissingData(FoldwalkError, FileNotFoundError):
     """A file or a data set is not where it was looked for."""
 

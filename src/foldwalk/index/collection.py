@@ -21,11 +21,13 @@ from foldwalk.core.types import Float32Array
 from foldwalk.core.vector_files import VectorFile
 from foldwalk.index import backup, exchange, info, pictures, sync, vectors, verify
 from foldwalk.index.asking import explain, search
+from foldwalk.index.asking.handed import Handed
 from foldwalk.index.backbone import backbone_name, load_backbone
 from foldwalk.index.learned import learned, learned_features, trained_net
 from foldwalk.index.models import KeptModels
 from foldwalk.index.types import AddReport, Backup, Explanation, Info, ModelState, Results, Verification
 from foldwalk.index.view import View
+from foldwalk.machine.forked import refuse_forked
 from foldwalk.stores import CannotWrite, Item, Store
 
 if TYPE_CHECKING:
@@ -222,22 +224,29 @@ class Index:
         parameters: Mapping[str, Any] | None = None,
         where: Mapping[str, Any] | None = None,
         fold: bool | float = False,
+        fit: bool = True,
     ) -> Results:
         """The `top` best items for a query, in the latest version.
 
         `query` is the path of a picture, a PIL image, a vector (d,), `Key(...)` or `Like(...)`; text is a
         file where one exists, else a key. `where` keeps items by their metadata: ``{"field": value}``, a list
         of values, or ``{"min": a, "max": b}``. `fold` puts near-duplicates under the first of them; a number
-        is the similarity from which two items count as such.
+        is the similarity from which two items count as such. With `fit` false a method that is not in memory
+        is not fitted: NotFitted is raised.
         """
         view, parameters, where = self._latest(), parameters or {}, where or {}
-        return search.search(view, query, self.backbone, top, method, parameters, where, fold)
+        return search.search(view, query, self.backbone, top, method, parameters, where, fold, fit)
 
     def explain(
-        self, query: Any, key: str, method: str = "cas", parameters: Mapping[str, Any] | None = None
+        self,
+        query: Any,
+        key: str,
+        method: str = "cas",
+        parameters: Mapping[str, Any] | None = None,
+        fit: bool = True,
     ) -> Explanation:
         """The strongest chain of pictures from the query to an item, and what the method did to its rank."""
-        return explain.explain(self._latest(), query, self.backbone, key, method, parameters or {})
+        return explain.explain(self._latest(), query, self.backbone, key, method, parameters or {}, fit)
 
     def fitted(self, method: str, parameters: Mapping[str, Any] | None = None) -> Reranker:
         """A method that has seen this version of the collection; kept in memory and with the store."""
@@ -246,6 +255,20 @@ class Index:
     def is_fitted(self, method: str, parameters: Mapping[str, Any] | None = None) -> bool:
         """Whether a search by this method need not train first; what is fitted without training always is."""
         return self._latest().is_fitted(method, parameters or {})
+
+    def is_ready(self, method: str, parameters: Mapping[str, Any] | None = None) -> bool:
+        """Whether a search by this method need neither fit nor read anything first."""
+        return self._view.is_ready(method, parameters or {})
+
+    def hand_over(self, method: str, parameters: Mapping[str, Any] | None = None) -> Handed | None:
+        """Fit a method for another process; None where it finds everything with the store."""
+        return self._view.hand_over(method, parameters or {})
+
+    def load_fitted(
+        self, method: str, parameters: Mapping[str, Any] | None = None, handed: Handed | None = None
+    ) -> bool:
+        """Take into memory what another process fitted; says whether that was possible, and never fits."""
+        return self._view.load_fitted(method, parameters or {}, handed)
 
     # Learned features -------------------------------------------------------------------------------------
 
@@ -316,6 +339,7 @@ class Index:
             return self._backbone
 
     def _latest(self) -> View:
+        refuse_forked()
         self.refresh()
         return self._view
 

@@ -14,6 +14,7 @@ from scipy import sparse
 from foldwalk.core.types import Float32Array
 from foldwalk.core.vectors import Vectors
 from foldwalk.index.asking.fitted import FittedMethods
+from foldwalk.index.asking.handed import Handed
 from foldwalk.index.asking.plain import similarities_to_all
 from foldwalk.index.graph.chain import both_ways
 from foldwalk.index.graph.kept import KeptGraph
@@ -156,12 +157,22 @@ class View:
     def methods_fitted(self) -> tuple[str, ...]:
         return self._fitted.names()
 
-    def fitted(self, method: str, parameters: Mapping[str, Any]) -> Reranker:
-        return self._fitted.get(method, parameters, self)
+    def fitted(self, method: str, parameters: Mapping[str, Any], fit: bool = True) -> Reranker:
+        return self._fitted.get(method, parameters, self, fit)
 
     def is_fitted(self, method: str, parameters: Mapping[str, Any]) -> bool:
         """Whether `fitted` need not train."""
         return self._fitted.has(method, parameters, self)
+
+    def is_ready(self, method: str, parameters: Mapping[str, Any]) -> bool:
+        """Whether `fitted` has it in memory."""
+        return len(self) > 0 and self._fitted.ready(method, parameters, self)
+
+    def load_fitted(self, method: str, parameters: Mapping[str, Any], handed: Handed | None) -> bool:
+        return self._fitted.load(method, parameters, self, handed)
+
+    def hand_over(self, method: str, parameters: Mapping[str, Any]) -> Handed | None:
+        return self._fitted.hand_over(method, parameters, self)
 
     def models(self) -> tuple[ModelState, ...]:
         """What was trained on the collection, and how it has changed since."""

@@ -31,6 +31,7 @@ from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.ranking import Ranking, check_top
 from foldwalk.core.types import AnyArray, Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
+from foldwalk.machine.forked import refuse_forked
 from foldwalk.neighbors import Searcher, knn_graph, prepare
 from foldwalk.neighbors.exact import FARTHEST_UP_TO
 from foldwalk.neighbors.given import taken
@@ -106,6 +107,7 @@ class Reranker(Parameterized, ABC):
 
     def rank(self, queries: npt.ArrayLike, top: int = 100) -> Ranking:
         """Rank the fitted gallery for queries that were never seen before."""
+        refuse_forked()
         dim = self.vectors.dim
         if self.pairs is not None:
             raise BadInput(NO_QUERIES.format(name=self.name))
@@ -171,6 +173,7 @@ class Reranker(Parameterized, ABC):
         With its `neighbors` nothing is searched, and with the `state` of a method that was fitted to the same
         gallery nothing is computed again. `pairs` are what is known where `vectors` are only their numbers.
         """
+        refuse_forked()
         metric = self.params.metric if pairs is None else pairs.metric
         if neighbors is not None and neighbors.metric != metric:
             raise BadInput(
@@ -221,6 +224,7 @@ class Reranker(Parameterized, ABC):
 
     def rank_rows(self, rows: npt.ArrayLike, top: int = 100) -> Ranking:
         """Rank for some rows of the adopted vectors: items, themselves left out, or queries behind them."""
+        refuse_forked()
         asked, n = np.asarray(rows), len(self.vectors)
         if asked.ndim != 1 or asked.dtype.kind not in "iu" or not len(asked):
             raise BadInput(f"rows must be a list of whole numbers, but it is {rows!r}.")

@@ -63,17 +63,13 @@ def as_arrays(method: Reranker) -> dict[str, AnyArray]:
         "scale": method.vectors.scale,
     }
     arrays: dict[str, AnyArray] = {"vectors": method.vectors.values}
-    known = method.known_neighbors
     if method.pairs is not None:
         header["pairs"] = method.pairs.metric
         arrays = method.pairs.saved()
-    elif known is not None:
-        arrays["neighbor_ids"], arrays["neighbor_similarities"] = known.ids, known.similarities
-        if known.least is not None:
-            arrays["neighbor_least"] = known.least
-        arrays["neighbor_origin"] = np.array(json.dumps({"recall": known.recall, "how": known.how}))
+    else:
+        arrays |= neighbor_arrays(method.known_neighbors)
     arrays["header"] = np.array(json.dumps(header))
-    return arrays | {f"state_{name}": array for name, array in method.state().items()}
+    return arrays | state_arrays(method.state())
 
 
 def from_arrays(arrays: Mapping[str, AnyArray]) -> Reranker:
@@ -82,7 +78,7 @@ def from_arrays(arrays: Mapping[str, AnyArray]) -> Reranker:
     if header.get("format") != FORMAT:
         raise BadInput("it was written by another version of foldwalk; fit and save it again.")
     method = create(header["method"], seed=header["seed"], **header["parameters"])
-    neighbors, pairs = None, None
+    pairs = None
     if "pairs" in header:
         pairs = KnownPairs.from_saved(arrays, header["pairs"])
         vectors = pairs.items
@@ -92,19 +88,40 @@ def from_arrays(arrays: Mapping[str, AnyArray]) -> Reranker:
         if method.params.metric == "cosine" and np.abs(values).max() > LONGEST:
             raise BadInput("vectors must be of length one.")
         vectors = Vectors(values, scale)
-        if "neighbor_ids" in arrays:
-            neighbors = _neighbors_of(arrays, len(vectors), method.params.metric)
-    state = {name.removeprefix("state_"): a for name, a in arrays.items() if name.startswith("state_")}
-    return method.adopt(vectors, neighbors=neighbors, state=state, pairs=pairs)
+    neighbors = neighbors_from(arrays, len(vectors), method.params.metric)
+    return method.adopt(vectors, neighbors=neighbors, state=state_from(arrays), pairs=pairs)
 
 
-def _neighbors_of(arrays: Mapping[str, AnyArray], n: int, metric: str) -> Neighbors:
+def state_arrays(state: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
+    return {f"state_{name}": array for name, array in state.items()}
+
+
+def state_from(arrays: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
+    """The opposite of `state_arrays`; other arrays are passed over."""
+    return {name.removeprefix("state_"): a for name, a in arrays.items() if name.startswith("state_")}
+
+
+def neighbor_arrays(neighbors: Neighbors | None) -> dict[str, AnyArray]:
+    if neighbors is None:
+        return {}
+    origin = np.array(json.dumps({"recall": neighbors.recall, "how": neighbors.how}))
+    arrays: dict[str, AnyArray] = {"neighbor_ids": neighbors.ids, "neighbor_origin": origin}
+    arrays["neighbor_similarities"] = neighbors.similarities
+    if neighbors.least is not None:
+        arrays["neighbor_least"] = neighbors.least
+    return arrays
+
+
+def neighbors_from(arrays: Mapping[str, AnyArray], items: int, metric: str) -> Neighbors | None:
+    """The opposite of `neighbor_arrays`, checked; None where there are none among the arrays."""
+    if "neighbor_ids" not in arrays:
+        return None
     origin = _text_of(arrays, "neighbor_origin")
-    checked = Neighbors.check(arrays["neighbor_ids"], arrays["neighbor_similarities"], n, metric)
+    checked = Neighbors.check(arrays["neighbor_ids"], arrays["neighbor_similarities"], items, metric)
     checked_numbers(checked.similarities, "neighbor_similarities", checked.ids.shape)
     least = arrays.get("neighbor_least")
     if least is not None:
-        least = checked_numbers(least, "neighbor_least", (n,))
+        least = checked_numbers(least, "neighbor_least", (items,))
     return replace(checked, recall=float(origin["recall"]), how=str(origin["how"]), least=least)
 
 

@@ -16,9 +16,10 @@ class Failure(Answer):
 
 
 class Health(Answer):
-    """`warming` while the default method is being fitted: requests are taken and wait."""
+    """`warming` while the default method is being made ready; `fitted` says whether it is."""
 
     status: Literal["ok", "warming"]
+    fitted: bool
     version: int
 
 
@@ -59,12 +60,20 @@ class Parameter(Answer):
     range: str
 
 
+class OfferedPreset(Answer):
+    name: str
+    text: str
+
+
 class OfferedMethod(Answer):
+    """`presets` are values of the parameter `preset`; `parameters` are those that may be chosen freely."""
+
     name: str
     family: str
     summary: str
     paper: str
     needs_training: bool
+    presets: list[OfferedPreset]
     parameters: list[Parameter]
 
 
@@ -81,11 +90,18 @@ class Hit(Answer):
 
 
 class Found(Answer):
-    """The hits, best first; `plain` are the keys of plain search, as many."""
+    """The hits, best first; `plain` are the keys of plain search, as many.
+
+    Where the method that was wanted is not fitted yet, `fitted` is false, the hits are those of plain search
+    (`method`), and `note` says why.
+    """
 
     hits: list[Hit]
     plain: list[str]
     method: str
+    wanted: str
+    fitted: bool
+    note: str
     seconds: dict[str, float]
     version: int
 

@@ -36,7 +36,7 @@ def create_app(index: Index | PathLike, settings: ServiceSettings | None = None)
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         app.state.map = atlas = MapJob(opened.store, settings.method, settings.map_items)
-        engine.warm_up()
+        engine.warming.begin()
         yield
         await atlas.close()
         await engine.close()

@@ -87,6 +87,11 @@ class SearchBody(Choice):
         description='only items whose metadata fit: {"field": value, [values] or {"min": .., "max": ..}}',
     )
     fold: bool = Field(False, description="put near-duplicates under the first of them")
+    wait: bool | None = Field(
+        None,
+        description="wait until the method is fitted, or take the hits of plain search until then; "
+        "left out: wait for a method that is named",
+    )
 
 
 class ExplainBody(Choice):

@@ -1,34 +1,43 @@
 """The index behind the routes: which thread does what, and what waits for what.
 
-Searches run side by side in a few threads. A method is fitted in one thread, one method at a time: a search
-whose method is not fitted for the present version of the index waits for that, without taking a place from
-searches that are ready. After a change the default method is fitted at once, so that hardly anyone waits.
+Searches run side by side in a few threads, as soon as their method is in memory; making one ready is the
+matter of `fits` and takes no place from them. Whoever does not want to wait for that gets the hits of plain
+search. After a change the default method is made ready at once, so that hardly anyone has to choose.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
-import logging
-from collections import OrderedDict
-from typing import Any
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 import numpy as np
 from PIL import Image
 
-from foldwalk.core import BadInput, FoldwalkError
+from foldwalk.core import BadInput, NotFitted
 from foldwalk.descriptors import Limits, Unreadable
 from foldwalk.descriptors.apart import load_apart
-from foldwalk.index import AddReport, Explanation, Index, Key, Like, Results
-from foldwalk.index.asking.fitted import IN_MEMORY
-from foldwalk.service.bodies import AddBody, Choice, ExplainBody, SearchBody
-from foldwalk.service.errors import Empty, UnknownKey
+from foldwalk.index import AddReport, Explanation, Index, Item, Key, Like, Results
+from foldwalk.service import bodies
+from foldwalk.service.bodies import AddBody, ExplainBody, SearchBody
+from foldwalk.service.errors import Busy, Empty, NotFittedHere, UnknownKey
+from foldwalk.service.fits import Fits
 from foldwalk.service.gate import Gate
-from foldwalk.service.methods import Menu
+from foldwalk.service.keys import KeyList
+from foldwalk.service.methods import PLAIN, Choice, Menu
 from foldwalk.service.settings import ServiceSettings
+from foldwalk.service.warming import Warming
 
-_log = logging.getLogger("foldwalk.service")
 _READERS, _READS_WAITING = 4, 1_000
+_TRIES = 3  # a change in the middle of a search means another
+
+
+class Answered(NamedTuple):
+    """Hits, and what was wanted; `note` says why the hits are those of plain search where they are."""
+
+    results: Results
+    wanted: str
+    note: str
 
 
 class Engine:
@@ -38,34 +47,59 @@ class Engine:
         self.index = index
         self.settings = settings
         self.menu = Menu(settings.method, settings.methods)
+        self.keys = KeyList(index)
         self.reads = Gate("read", _READERS, _READS_WAITING)
+        self.lists = Gate("list", 1, settings.waiting)
         self._searches = Gate("search", settings.at_once, settings.waiting)
-        self._fits = Gate("fit", 1, settings.waiting)
         self._writes = Gate("write", 1, settings.waiting)
+        self._fits = Fits(index, settings)
+        self.warming = Warming(index, self._fits, self.menu.default)
         self._limits = Limits(pixels=settings.pixels, bytes=settings.upload_bytes)
-        self._ready: OrderedDict[str, None] = OrderedDict()
-        self._rehearsed = -1
-        self._warming: asyncio.Task[None] | None = None
 
     # Search -----------------------------------------------------------------------------------------------
 
-    async def search(self, body: SearchBody) -> Results:
-        method = await self._prepared(body)
-        return await self._searches.run(self._search, body, method)
+    async def search(self, body: SearchBody, free: bool = False) -> Answered:
+        """The hits by the choice of the body; those of plain search for who does not wait until it is ready.
 
-    async def explain(self, body: ExplainBody) -> Explanation:
-        method = await self._prepared(body)
-        self.known(body.hit)
-        return await self._searches.run(self._explain, body, method)
+        Who leaves the method to the service does not wait, unless the body says so.
+        """
+        wanted = self._chosen(body, free)
+        waits = body.method is not None if body.wait is None else body.wait
+        for _ in range(_TRIES):
+            chosen, note = wanted, ""
+            if not await self._is_ready(wanted):
+                if waits:
+                    await self._fits.make_ready(wanted)
+                else:
+                    chosen, note = PLAIN, self._excuse(wanted)
+            with suppress(NotFitted):
+                results = await self._searches.run(self._search, body, chosen)
+                return Answered(results, wanted.method, note)
+        raise Busy(f"the collection changes faster than {wanted.method} is fitted; try again in a moment.")
 
-    def _search(self, body: SearchBody, method: str) -> Results:
-        query = self._query(body)
-        return self.index.search(query, body.top, method, body.parameters, body.where, body.fold)
+    async def explain(self, body: ExplainBody, free: bool = False) -> Explanation:
+        wanted = self._chosen(body, free)
+        for _ in range(_TRIES):
+            if not await self._is_ready(wanted):
+                await self._fits.make_ready(wanted)
+            with suppress(NotFitted):
+                return await self._searches.run(self._explain, body, wanted)
+        raise Busy(f"the collection changes faster than {wanted.method} is fitted; try again in a moment.")
 
-    def _explain(self, body: ExplainBody, method: str) -> Explanation:
-        return self.index.explain(self._query(body), body.hit, method, body.parameters)
+    def _chosen(self, body: bodies.Choice, free: bool) -> Choice:
+        free = free or self.settings.free_parameters
+        return self.menu.choose(body.method or self.settings.method, body.parameters, free)
 
-    def _query(self, body: Choice) -> Any:
+    def _search(self, body: SearchBody, chosen: Choice) -> Results:
+        query, fit = self._query(body), chosen == PLAIN
+        method, parameters = chosen.method, chosen.parameters
+        return self.index.search(query, body.top, method, parameters, body.where, body.fold, fit)
+
+    def _explain(self, body: ExplainBody, chosen: Choice) -> Explanation:
+        hit, fit = self.known(body.hit), chosen == PLAIN
+        return self.index.explain(self._query(body), hit, chosen.method, chosen.parameters, fit)
+
+    def _query(self, body: bodies.Choice) -> Any:
         if body.picture is not None:
             return self._picture(body.picture)
         if body.vector is not None:
@@ -90,63 +124,59 @@ class Engine:
             raise UnknownKey(f"there is no item {key!r} in the index.")
         return key
 
-    # Fit --------------------------------------------------------------------------------------------------
+    def item(self, key: str) -> Item:
+        return self.index.item(self.known(key))
 
-    async def _prepared(self, choice: Choice) -> str:
-        """Wait until the method is fitted for the present version; the name of the method."""
-        method = choice.method or self.settings.method
-        self.menu.check(method, choice.parameters)
-        await self.reads.run(self.index.refresh)
+    def thumbnail(self, key: str) -> bytes | None:
+        return self.index.thumbnail(self.known(key))
+
+    # Make ready -------------------------------------------------------------------------------------------
+
+    async def _is_ready(self, choice: Choice) -> bool:
+        ready = await self.reads.run(self._look, choice)
+        self.warming.begin()  # where another program has changed something
+        return ready
+
+    def _look(self, choice: Choice) -> bool:
+        """Whether a choice is in memory for the newest version.
+
+        Plain search, which stands in for others, and the default count as used by everyone: they stay there.
+        """
+        self.index.refresh()
         if not len(self.index):
             raise Empty("the collection is empty; add something to search in.")
-        wanted = json.dumps([self.index.version, method, choice.parameters], sort_keys=True)
-        if wanted not in self._ready:
-            await self._fits.run(self.index.fitted, method, choice.parameters)
-            self._ready[wanted] = None
-        self._ready.move_to_end(wanted)
-        while len(self._ready) > IN_MEMORY:  # the index itself keeps no more
-            self._ready.popitem(last=False)
-        return method
+        self.index.is_ready(self.menu.default.method)
+        self.index.fitted(PLAIN.method)
+        return self.index.is_ready(choice.method, choice.parameters)
 
-    def warm_up(self) -> None:
-        """Fit the default method in the background and rehearse: everything gets loaded and compiled."""
-        if self._warming is None or self._warming.done():
-            self._warming = asyncio.create_task(self._warm_up())
-
-    @property
-    def warm(self) -> bool:
-        return self._warming is None or self._warming.done()
-
-    async def _warm_up(self) -> None:
-        while self._rehearsed != (version := self.index.version) and (keys := self.index.keys()):
-            try:
-                await self._fits.run(self._rehearse, keys[0])
-                self._rehearsed = version  # what changed meanwhile has its turn next
-            except FoldwalkError as error:
-                if self.index.version == version:  # else the item was removed meanwhile: with another
-                    _log.warning("warm-up: %s", error)
-                    return
-
-    def _rehearse(self, key: str) -> None:
-        queries: list[Any] = [Key(key), self.index.vector(key)]
-        if self.index.info().backbone is not None:
-            queries.append(Image.new("RGB", (64, 64)))
-        for query in queries:
-            self.index.search(query, top=1, method=self.settings.method)
+    def _excuse(self, wanted: Choice) -> str:
+        """Why plain search stands in; what is wanted is made ready meanwhile."""
+        try:
+            self._fits.begin(wanted, first=wanted == self.menu.default)
+        except Busy:
+            why = f"{wanted.method} is not fitted yet, and too many others wait to be"
+        except NotFittedHere as error:
+            why = str(error).rstrip(".")
+        else:
+            why = f"{wanted.method} is being fitted"
+        return f"{why}; these are the hits of plain search."
 
     # Change -----------------------------------------------------------------------------------------------
 
     async def add(self, body: AddBody) -> AddReport:
         report = await self._writes.run(self._add, body)
-        self.warm_up()
+        self.warming.begin()
         return report
 
     async def remove(self, keys: list[str]) -> int:
+        removed = await self._writes.run(self._remove, keys)
+        self.warming.begin()
+        return removed
+
+    def _remove(self, keys: list[str]) -> int:
         for key in keys:
             self.known(key)
-        removed = await self._writes.run(self.index.remove, keys)
-        self.warm_up()
-        return removed
+        return self.index.remove(keys)
 
     def _add(self, body: AddBody) -> AddReport:
         if body.picture is not None:
@@ -156,9 +186,10 @@ class Engine:
 
     async def close(self) -> None:
         """Let running work end, then close the index."""
-        for gate in (self._writes, self._searches, self._fits, self.reads):
+        for gate in (self._writes, self._searches):
             await asyncio.to_thread(gate.close)
-        if self._warming is not None:
-            self._warming.cancel()
-            await asyncio.gather(self._warming, return_exceptions=True)
+        await self._fits.close()
+        await self.warming.close()
+        for gate in (self.lists, self.reads):
+            await asyncio.to_thread(gate.close)
         self.index.close()

@@ -51,6 +51,14 @@ class Busy(Refusal):
     headers: ClassVar[Mapping[str, str]] = {"Retry-After": "1"}
 
 
+class NotFittedHere(Refusal):
+    """A method could not be fitted; `status` is that of what went wrong."""
+
+    def __init__(self, sentence: str, status: int = 503) -> None:
+        super().__init__(sentence)
+        self.status = status  # type: ignore[misc]
+
+
 # Of errors that are raised elsewhere; the first that fits counts.
 _STATUSES = {Damaged: 500, BadInput: 422, MissingExtra: 501, CannotWrite: 507}
 
@@ -61,6 +69,12 @@ def handle_errors(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _http)
 
 
+def status_of(error: Exception) -> int:
+    if isinstance(error, Refusal):
+        return error.status
+    return next((code for kind, code in _STATUSES.items() if isinstance(error, kind)), Refusal.status)
+
+
 def sentence_of(errors: Sequence[Mapping[str, Any]]) -> str:
     """The first of pydantic's complaints as a sentence that names the field."""
     first = errors[0]
@@ -69,10 +83,8 @@ def sentence_of(errors: Sequence[Mapping[str, Any]]) -> str:
 
 
 async def _refused(request: Request, error: Exception) -> JSONResponse:  # noqa: ARG001
-    if isinstance(error, Refusal):
-        return JSONResponse({"error": str(error)}, error.status, dict(error.headers))
-    status = next((code for kind, code in _STATUSES.items() if isinstance(error, kind)), Refusal.status)
-    return JSONResponse({"error": str(error)}, status)
+    headers = dict(error.headers) if isinstance(error, Refusal) else None
+    return JSONResponse({"error": str(error)}, status_of(error), headers)
 
 
 async def _invalid(request: Request, error: Exception) -> JSONResponse:  # noqa: ARG001

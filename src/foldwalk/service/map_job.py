@@ -19,7 +19,7 @@ class MapJob:
     """Gives the newest drawing there is, and has a newer one made when the index has changed."""
 
     def __init__(self, store: Store, method: str, items: int) -> None:
-        self._command = ("-m", "foldwalk.service.map_layout", store.url, method, str(items))
+        self._command = ("-m", "foldwalk.service.map_layout", method, str(items))
         self._store = store
         self._method = method
         self._drawing: asyncio.Task[None] | None = None
@@ -31,7 +31,8 @@ class MapJob:
     async def newest(self, version: int) -> Map:
         """What can be shown now; `state` says whether a newer drawing is under way."""
         if not self._is_current(version):
-            found = await asyncio.to_thread(_read, self._store)
+            known = self._shown.version if self._shown.method == self._method else -1
+            found = await asyncio.to_thread(_read, self._store, known)
             if found is not None:
                 self._shown, self.pictures = found
         if self._is_current(version):
@@ -47,10 +48,10 @@ class MapJob:
 
     async def _draw(self, version: int) -> None:
         process = await asyncio.create_subprocess_exec(
-            sys.executable, *self._command, stderr=asyncio.subprocess.PIPE
+            sys.executable, *self._command, stdin=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
         )
-        try:
-            _, complaint = await process.communicate()
+        try:  # the address may hold a password, which is no argument for all to see
+            _, complaint = await process.communicate(self._store.url.encode())
         except asyncio.CancelledError:
             process.kill()
             await process.wait()
@@ -66,10 +67,10 @@ class MapJob:
             await asyncio.gather(self._drawing, return_exceptions=True)
 
 
-def _read(store: Store) -> tuple[Map, bytes] | None:
-    """The newest drawing and its sheet of pictures; None where there is none, or it is not whole."""
-    versions = [group.version for group in store.groups(KIND)]
-    found = get_arrays(store, KIND, max(versions)) if versions else None
+def _read(store: Store, known: int) -> tuple[Map, bytes] | None:
+    """A drawing newer than the one known, and its sheet of pictures; None where none is whole."""
+    newest = max((group.version for group in store.groups(KIND)), default=known)
+    found = get_arrays(store, KIND, newest) if newest > known else None
     try:
         if found is None:
             return None

@@ -4,8 +4,8 @@ Before: neighbours by plain similarity. After: neighbours by the method's own ra
 distance d with d^2 = 1 - score / highest score. The second drawing starts from the first, so that what moves
 between them moved because of the walk. With the drawings goes a sheet of small pictures, one for each point.
 
-Run as a program (``python -m foldwalk.service.map_layout INDEX METHOD ITEMS``) it works in a process of
-its own at low priority: the service goes on answering, and can stop it at any time.
+Run as a program (``python -m foldwalk.service.map_layout METHOD ITEMS``, the index's address as its input) it
+works in a process of its own at low priority: the service goes on answering, and can stop it at any time.
 """
 
 from __future__ import annotations
@@ -99,4 +99,4 @@ def main(index: str, method: str, items: int) -> None:
 
 if __name__ == "__main__":
     os.nice(10)
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+    main(sys.stdin.read(), sys.argv[1], int(sys.argv[2]))

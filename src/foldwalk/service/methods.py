@@ -1,19 +1,48 @@
-"""Which methods a visitor may choose, and how far their parameters may go."""
+"""Which methods a visitor may choose, and which parameters.
+
+Everyone may choose each method on offer as it is by default, and its presets: so few fits that each is made
+once for a version of the collection. Other parameters are for those who may choose freely, within limits.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from foldwalk import rerank
 from foldwalk.core import BadInput, BadParameter
-from foldwalk.service.answers import OfferedMethod, Parameter
+from foldwalk.core.estimator import check_names
+from foldwalk.rerank.registry import method_class
+from foldwalk.service.answers import OfferedMethod, OfferedPreset, Parameter
 
 # The metric is the index's; how neighbours are searched is for whoever runs the service to decide.
 _SETTLED = frozenset({"metric", "search"})
-# A count decides what a fit costs: a visitor may not ask for neighbourhoods of thousands.
+# A count decides what a fit costs: nobody may ask for neighbourhoods of thousands.
 _MOST, _MOST_SIZES = 200, 8
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A method with those of its parameters that were given, as the method itself understood them.
+
+    `offered` says that everyone may choose it.
+    """
+
+    method: str
+    parameters: Mapping[str, Any]
+    offered: bool
+
+    @cached_property
+    def name(self) -> str:
+        """The same for the same choice, however it was written."""
+        return json.dumps([self.method, self.parameters], sort_keys=True)
+
+
+PLAIN = Choice("plain", {}, offered=True)
 
 
 class Menu:
@@ -23,25 +52,52 @@ class Menu:
         cards = {name: rerank.describe(name) for name in (names or rerank.names())}
         untrained = [name for name, card in cards.items() if not card.needs_training]
         chosen = dict.fromkeys([*(names or untrained), default])
-        self.cards = {name: _card(name) for name in chosen}
+        self._cards = {name: _card(name) for name in chosen}
+        self._open = {name: _open(name) for name in chosen}
+        self.default = self.choose(default, {}, free=False)
 
-    def check(self, method: str, parameters: Mapping[str, Any]) -> None:
-        """Raise what is wrong with a choice before anything waits for it."""
-        chosen = rerank.create(method, **parameters)
-        if method not in self.cards:
-            raise BadInput(f"this service does not offer {method}; it has {', '.join(self.cards)}.")
-        allowed = {parameter.name: parameter for parameter in self.cards[method].parameters}
-        for name, value in chosen.Parameters.with_preset(method, dict(parameters)).items():
-            if name not in allowed:
-                raise BadParameter(f"{method}: {name} is settled by the index and cannot be chosen.")
-            _refuse_long(method, name, getattr(chosen.params, name))
-            most = allowed[name].high
-            if most is not None and not isinstance(value, str) and value > most:
-                raise BadParameter(f"{method}: {name} is {value}, but this service allows at most {most:g}.")
+    def cards(self, free: bool) -> list[OfferedMethod]:
+        """What may be chosen: parameters are listed for those who may choose them."""
+        cards = self._cards.values()
+        return [card if free else card.model_copy(update={"parameters": []}) for card in cards]
+
+    def choose(self, method: str, parameters: Mapping[str, Any], free: bool) -> Choice:
+        """The choice, or what is wrong with it, before anything waits for it."""
+        kind = method_class(method)
+        if method not in self._cards:
+            raise BadInput(f"this service does not offer {method}; it has {', '.join(self._cards)}.")
+        given = kind.Parameters.with_preset(method, dict(parameters))
+        settled = sorted((_SETTLED | {"seed"}) & given.keys())
+        if settled:
+            raise BadParameter(f"{method}: {settled[0]} is settled by the index and cannot be chosen.")
+        check_names(method, given, kind.Parameters.model_fields)
+        asked = kind(**given)
+        chosen = {name: getattr(asked.params, name) for name in given}
+        if asked.params in self._open[method]:
+            return Choice(method, chosen, offered=True)
+        allowed = {parameter.name: parameter for parameter in self._cards[method].parameters}
+        for name, value in chosen.items():
+            _refuse_large(method, allowed[name], value)
+        if not free:
+            raise BadParameter(f"{method}: this service lets visitors choose {self._offer(method)} only.")
+        return Choice(method, chosen, offered=False)
+
+    def _offer(self, method: str) -> str:
+        presets = [preset.name for preset in self._cards[method].presets]
+        return f"its defaults or the preset {' or '.join(presets)}" if presets else "its defaults"
 
 
-def _refuse_long(method: str, name: str, value: Any) -> None:
-    """A list of sizes, which is a text, costs what its largest costs, times how many there are."""
+def _open(name: str) -> list[Any]:
+    """The parameters that everyone may choose."""
+    kind = method_class(name)
+    return [kind().params, *(kind(preset=preset).params for preset in kind.Parameters.presets)]
+
+
+def _refuse_large(method: str, parameter: Parameter, value: Any) -> None:
+    """A count costs what it says; a list of sizes, which is a text, its largest times how many there are."""
+    name, most = parameter.name, parameter.high
+    if isinstance(value, (int, float)) and most is not None and value > most:
+        raise BadParameter(f"{method}: {name} is {value}, but this service allows at most {most:g}.")
     sizes = [int(size) for size in re.findall(r"\d+", value)] if isinstance(value, str) else []
     if len(sizes) > _MOST_SIZES or max(sizes, default=0) > _MOST:
         raise BadParameter(
@@ -50,9 +106,18 @@ def _refuse_long(method: str, name: str, value: Any) -> None:
 
 
 def _card(name: str) -> OfferedMethod:
-    card = OfferedMethod.model_validate(rerank.describe(name), from_attributes=True)
-    card.parameters = [_limited(p) for p in card.parameters if p.name not in _SETTLED]
-    return card
+    described = rerank.describe(name)
+    return OfferedMethod(
+        name=name,
+        family=described.family,
+        summary=described.summary,
+        paper=described.paper,
+        needs_training=described.needs_training,
+        presets=[OfferedPreset(name=key, text=each.text) for key, each in described.presets.items()],
+        parameters=[
+            _limited(Parameter.model_validate(p)) for p in described.parameters if p.name not in _SETTLED
+        ],
+    )
 
 
 def _limited(parameter: Parameter) -> Parameter:

@@ -41,7 +41,11 @@ def serve(
     with _listening(host, port) as connection, threadpool_limits(1, user_api="blas"):
         name = f"[{host}]" if ":" in host else host
         started(f"http://{name}:{connection.getsockname()[1]}")
-        uvicorn.Server(config).run(sockets=[connection])
+        server = uvicorn.Server(config)
+        app.state.engine.warming.when_damaged = lambda: setattr(server, "should_exit", True)
+        server.run(sockets=[connection])
+    if app.state.engine.warming.damage is not None:
+        raise app.state.engine.warming.damage
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -11,6 +11,11 @@ from foldwalk.core import BadInput
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
+def half_of_memory() -> int:
+    """Half of what the machine has, in bytes."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+
+
 class ServiceSettings(BaseModel):
     """`token` None means that nothing can be changed through the service."""
 
@@ -33,6 +38,22 @@ class ServiceSettings(BaseModel):
     waiting: int = Field(32, ge=0, description="searches that may wait for their turn; the next one gets 429")
     map_items: int = Field(3_000, ge=10, description="most items on the map")
     stop_seconds: int = Field(30, ge=1, description="how long running requests may take to finish at the end")
+    free_parameters: bool = Field(
+        False, description="whether visitors without the token may choose parameters beside the presets"
+    )
+    fit_seconds: int = Field(600, ge=1, description="most seconds of one fit")
+    fit_memory: int = Field(
+        default_factory=half_of_memory,
+        ge=1_000_000,
+        description="most bytes that one fit may need beside the collection itself; half of the machine's",
+    )
+    fits_waiting: int = Field(4, ge=0, description="fits that may wait for their turn; the next one gets 429")
+    prepare_seconds: float = Field(
+        2.0,
+        gt=0,
+        description="most seconds of computing that the service itself spends on a method that keeps nothing",
+    )
+    where_values: int = Field(10_000, ge=1, description="most values of a filter")
 
     @classmethod
     def make(cls, **values: object) -> ServiceSettings:

@@ -40,11 +40,12 @@ def _test(field: object, condition: Any) -> Test:
         raise BadInput(f"where: a field is named by text, but {field!r} is not.")
     if isinstance(condition, Mapping):
         return _between(field, condition)
-    values = list(condition) if isinstance(condition, (list, tuple, set, frozenset)) else [condition]
-    for value in values:
-        if value is not None and not isinstance(value, (str, int, float, bool)):
-            raise BadInput(f"where: {field} is compared with texts, numbers, true, false or None only.")
-    return lambda found: any(_equal(found, value) for value in values)
+    values = condition if isinstance(condition, (list, tuple, set, frozenset)) else [condition]
+    kinds = [_kind(value) for value in values]
+    if "other" in kinds:
+        raise BadInput(f"where: {field} is compared with texts, numbers, true, false or None only.")
+    wanted = set(zip(kinds, values, strict=True))
+    return lambda found: (kind := _kind(found)) != "other" and (kind, found) in wanted
 
 
 def _between(field: str, limits: Mapping[str, Any]) -> Test:
@@ -62,12 +63,8 @@ def _between(field: str, limits: Mapping[str, Any]) -> Test:
     return test
 
 
-def _equal(found: Any, value: Any) -> bool:
-    """True is not 1: JSON tells them apart."""
-    return _kind(found) == _kind(value) and bool(found == value)
-
-
 def _kind(value: Any) -> str:
+    """True is not 1: JSON tells them apart."""
     if isinstance(value, bool):
         return "truth"
     if isinstance(value, (int, float)):

@@ -30,6 +30,7 @@ def explain(
     key: str,
     method: str,
     parameters: Mapping[str, Any],
+    fit: bool = True,
 ) -> Explanation:
     target = view.position(key)
     query = resolve(asked, view, backbone)
@@ -39,7 +40,7 @@ def explain(
     mask = np.ones(len(view), bool)
     mask[list(query.own)] = False
     plain = plain_place(similarities, mask, target)
-    place = _place(view.fitted(method, parameters), query, target)
+    place = _place(view.fitted(method, parameters, fit), query, target)
     steps = _steps(view, query, similarities, mask, target)
     direct = float(similarities[target])
     sentence = _sentence(key, method, place, plain, steps, direct)

@@ -20,12 +20,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from foldwalk import __version__, rerank
-from foldwalk.core.errors import BadInput, TooFewNeighbors
+from foldwalk.core.errors import BadInput, NotFitted, TooFewNeighbors
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import AnyArray
 from foldwalk.core.vectors import Vectors
-from foldwalk.index.models import KeptModels
+from foldwalk.index.asking.handed import Handed
+from foldwalk.index.models import KeptModels, Model
 from foldwalk.rerank.base import Reranker
+from foldwalk.rerank.expansion.plain import Plain
 from foldwalk.rerank.learned.gradnet import GradNetMethod
 from foldwalk.stores import Facts, Store
 from foldwalk.stores.arrays import get_arrays, put_arrays
@@ -50,11 +52,14 @@ class FittedMethods:
         self._methods: OrderedDict[str, Reranker] = OrderedDict()
         self._lock, self._fitting = threading.Lock(), threading.Lock()
 
-    def get(self, method: str, parameters: Mapping[str, Any], view: View) -> Reranker:
+    def get(self, method: str, parameters: Mapping[str, Any], view: View, fit: bool = True) -> Reranker:
+        """The method; where it is not in memory and may not be fitted either, NotFitted."""
         if len(view) == 0:
             raise BadInput(f"{self.store.place} is empty; add something before searching.")
         unfitted = self._create(method, parameters)
         known = self._remembered(self._name(unfitted, parameters, view.scale))
+        if known is None and not fit:
+            raise NotFitted(f"{method} is not fitted for this version of {self.store.place}.")
         if known is None:
             with self._fitting:  # one at a time: a second thread that wants the same waits and finds it
                 name = self._name(unfitted, parameters, view.scale)
@@ -70,8 +75,39 @@ class FittedMethods:
         if not unfitted.needs_training:
             return True
         name = self._name(unfitted, parameters, view.scale)
-        kept = Group(name, self.facts.vectors_version) in self.store.groups(KIND)
-        return kept or name.startswith(MODEL) or self._remembered(name) is not None
+        return self._is_kept(name) or name.startswith(MODEL) or self._remembered(name) is not None
+
+    def ready(self, method: str, parameters: Mapping[str, Any], view: View) -> bool:
+        """Whether it is in memory; it then counts as used."""
+        name = self._name(self._create(method, parameters), parameters, view.scale)
+        return self._remembered(name) is not None
+
+    def load(
+        self, method: str, parameters: Mapping[str, Any], view: View, handed: Handed | None = None
+    ) -> bool:
+        """Take into memory what another process fitted; says whether that was possible, never fits.
+
+        It is what was handed over, or else what the store keeps.
+        """
+        unfitted = self._create(method, parameters)
+        with self._fitting:
+            name = self._name(unfitted, parameters, view.scale)
+            loaded = self._remembered(name) or self._loaded(unfitted, name, view, handed)
+            if loaded is not None:
+                self._remember(name, loaded)
+        return loaded is not None
+
+    def hand_over(self, method: str, parameters: Mapping[str, Any], view: View) -> Handed | None:
+        """Fitted, as `load` takes it in another process; None where the store keeps all that is needed."""
+        fitted = self.get(method, parameters, view)
+        name = self._name(self._create(method, parameters), parameters, view.scale)
+        handed = Handed.of(fitted, view.graph().neighbors(self.facts.metric))
+        model = self._model(name)
+        kept = self._is_kept(name) or (model is not None and np.array_equal(model.numbers, view.numbers))
+        return None if kept and handed.neighbors is None else handed
+
+    def _is_kept(self, name: str) -> bool:
+        return Group(name, self.facts.vectors_version) in self.store.groups(KIND)
 
     def names(self) -> tuple[str, ...]:
         """What is fitted for this version or was trained before, in memory or kept with the store."""
@@ -115,7 +151,24 @@ class FittedMethods:
             while len(self._methods) > IN_MEMORY:
                 self._methods.popitem(last=False)
 
+    def _loaded(self, method: Reranker, name: str, view: View, handed: Handed | None) -> Reranker | None:
+        model = self._model(name)
+        if model is not None and np.array_equal(model.numbers, view.numbers):
+            return model.method
+        if model is not None:
+            method = model.on(view.numbers)
+        state = handed.state if handed else get_arrays(self.store, name, self.facts.vectors_version)
+        if state is None:
+            return None
+        neighbors = handed.neighbors if handed else None
+        neighbors = neighbors or view.graph().neighbors(self.facts.metric)
+        with suppress(Exception):  # whole, but not what it should be, or without the neighbours it needs
+            return method.adopt(view.prepared, neighbors=neighbors, state=state)
+        return None
+
     def _fit(self, method: Reranker, name: str, view: View) -> Reranker:
+        if isinstance(method, Plain):  # needs no graph, which may have to be made first
+            return method.adopt(view.prepared)
         neighbors = view.graph().neighbors(self.facts.metric)
         kept, version = len(view) >= SAVED_FROM or method.needs_training, self.facts.vectors_version
         saved = get_arrays(self.store, name, version) if kept else None
@@ -135,12 +188,17 @@ class FittedMethods:
 
     def _from_model(self, name: str, view: View) -> Reranker | None:
         """The model that the name stands for, brought to the items of this version; it is not trained."""
-        model = self.models.load(GradNetMethod.name) if name.startswith(MODEL) else None
-        if model is None or model.method.vectors.dim != self.facts.dim:
+        model = self._model(name)
+        if model is None:
             return None
         if np.array_equal(model.numbers, view.numbers):
             return model.method
         return self._fit(model.on(view.numbers), name, view)
+
+    def _model(self, name: str) -> Model | None:
+        """The model that a name stands for, where it fits the vectors."""
+        model = self.models.load(GradNetMethod.name) if name.startswith(MODEL) else None
+        return model if model is not None and model.method.vectors.dim == self.facts.dim else None
 
     def _forget_oldest(self) -> None:
         """What belongs to other versions goes, and the oldest of this one where there are many."""

@@ -38,13 +38,14 @@ def search(
     parameters: Mapping[str, Any],
     where: Mapping[str, Any],
     fold: bool | float,
+    fit: bool = True,
 ) -> Results:
     top = check_top(top, len(view))
     threshold = _threshold(fold)
     clock = [time.perf_counter()]
     query = resolve(asked, view, backbone)
     clock.append(time.perf_counter())
-    fitted = view.fitted(method, parameters)
+    fitted = view.fitted(method, parameters, fit)
     clock.append(time.perf_counter())
     mask = allowed(view.metadata, where) if where else np.ones(len(view), bool)
     mask[list(query.own)] = False

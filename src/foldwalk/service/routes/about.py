@@ -9,6 +9,7 @@ from fastapi import APIRouter, Response
 from foldwalk.service.answers import About, Health, OfferedMethod
 from foldwalk.service.engine import Engine
 from foldwalk.service.routes.access import TheEngine, TheMetrics, failures
+from foldwalk.service.routes.freedom import ChoosesFreely
 
 router = APIRouter(tags=["service"])
 
@@ -22,7 +23,7 @@ async def info(engine: TheEngine) -> dict[str, Any]:
 def _about(engine: Engine) -> dict[str, Any]:
     index, settings = engine.index, engine.settings
     known = index.info().as_dict()
-    first = next(iter(index.keys()), None)
+    first = next(iter(engine.keys.all()), None)
     return {
         **known,
         "name": index.path.stem,
@@ -34,15 +35,19 @@ def _about(engine: Engine) -> dict[str, Any]:
 
 
 @router.get("/api/methods")
-async def list_methods(engine: TheEngine) -> list[OfferedMethod]:
-    """The methods on offer with their parameters, defaults and the ranges this service allows."""
-    return list(engine.menu.cards.values())
+async def list_methods(engine: TheEngine, free: ChoosesFreely) -> list[OfferedMethod]:
+    """The methods on offer and their presets; parameters and ranges for those who may choose freely."""
+    return engine.menu.cards(free)
 
 
 @router.get("/api/health")
 async def health(engine: TheEngine) -> Health:
     """Whether it answers, and whether the default method is ready."""
-    return Health(status="ok" if engine.warm else "warming", version=engine.index.version)
+    return Health(
+        status="ok" if engine.warming.done else "warming",
+        fitted=engine.warming.fitted,
+        version=engine.index.version,
+    )
 
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})

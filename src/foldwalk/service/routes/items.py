@@ -25,14 +25,7 @@ async def list_items(
     limit: Annotated[int, Query(ge=1, le=1000)] = 50,
 ) -> Listing:
     """Keys in the order in which the items came."""
-    return await engine.reads.run(_listing, engine, contains.casefold(), offset, limit)
-
-
-def _listing(engine: Engine, contains: str, offset: int, limit: int) -> Listing:
-    engine.index.refresh()
-    keys = engine.index.keys()
-    fitting = [key for key in keys if contains in key.casefold()]
-    return Listing(total=len(fitting), keys=fitting[offset : offset + limit])
+    return await engine.lists.run(engine.keys.listing, contains, offset, limit)
 
 
 @router.get("/sample", responses=failures(422, 429))
@@ -46,8 +39,7 @@ async def sample_items(
 
 
 def _sample(engine: Engine, count: int, seed: int) -> Listing:
-    engine.index.refresh()
-    keys = engine.index.keys()
+    keys = engine.keys.all()
     rows = generator(seed, "sample").choice(len(keys), size=min(count, len(keys)), replace=False)
     return Listing(total=len(keys), keys=[keys[row] for row in rows])
 
@@ -55,7 +47,7 @@ def _sample(engine: Engine, count: int, seed: int) -> Listing:
 @router.get("/item", responses=failures(404, 422, 429))
 async def one_item(engine: TheEngine, key: _Key) -> Item:
     """An item with its metadata."""
-    return Item.model_validate(await engine.reads.run(engine.index.item, engine.known(key)))
+    return Item.model_validate(await engine.reads.run(engine.item, key))
 
 
 @router.get(
@@ -69,7 +61,7 @@ async def one_item(engine: TheEngine, key: _Key) -> Item:
 )
 async def thumbnail(engine: TheEngine, key: _Key) -> Response:
     """A small JPEG of the item."""
-    content = await engine.reads.run(engine.index.thumbnail, engine.known(key))
+    content = await engine.reads.run(engine.thumbnail, key)
     headers = {"Cache-Control": "private, max-age=300"}
     if content is None:
         return Response(status_code=204, headers=headers)

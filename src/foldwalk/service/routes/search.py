@@ -10,24 +10,37 @@ from foldwalk.core import BadInput
 from foldwalk.service.answers import Explained, Found, Map
 from foldwalk.service.bodies import ExplainBody, SearchBody, documented
 from foldwalk.service.routes.access import TheEngine, TheMap, TheMetrics, failures
+from foldwalk.service.routes.freedom import ChoosesFreely
 
 router = APIRouter(prefix="/api", tags=["search"])
 
 _SUBJECTS = ("key", "vector", "positives")
-_FAILURES = failures(400, 404, 409, 413, 415, 422, 429, 501)
+_CONDITIONS = 20
+_FAILURES = failures(400, 404, 409, 413, 415, 422, 429, 501, 503)
 
 
 @router.post(
     "/search", response_model=Found, responses=_FAILURES, openapi_extra=documented(SearchBody, _SUBJECTS)
 )
-async def search(request: Request, engine: TheEngine, metrics: TheMetrics) -> dict[str, Any]:
+async def search(
+    request: Request, engine: TheEngine, metrics: TheMetrics, free: ChoosesFreely
+) -> dict[str, Any]:
     """The nearest items by the method, beside those of plain search."""
     body = await SearchBody.read(request)
     if body.top > engine.settings.top:
         raise BadInput(f"top is {body.top}, but this service gives at most {engine.settings.top} results.")
-    results = await engine.search(body)
+    _refuse_long(body.where or {}, engine.settings.where_values)
+    results, wanted, note = await engine.search(body, free)
     metrics.search(results.seconds)
-    return {**vars(results), "version": engine.index.version}
+    stand = {"wanted": wanted, "fitted": not note, "note": note}
+    return {**vars(results), **stand, "version": engine.index.version}
+
+
+def _refuse_long(where: dict[str, Any], most: int) -> None:
+    """Every condition is looked at for every item."""
+    values = [condition for condition in where.values() if isinstance(condition, list)]
+    if len(where) > _CONDITIONS or sum(map(len, values)) > most:
+        raise BadInput(f"where has room for {_CONDITIONS} conditions and {most} values in all.")
 
 
 @router.post(
@@ -36,9 +49,9 @@ async def search(request: Request, engine: TheEngine, metrics: TheMetrics) -> di
     responses=_FAILURES,
     openapi_extra=documented(ExplainBody, _SUBJECTS),
 )
-async def explain(request: Request, engine: TheEngine) -> dict[str, Any]:
-    """The chain of items that leads from the query to a hit."""
-    return vars(await engine.explain(await ExplainBody.read(request)))
+async def explain(request: Request, engine: TheEngine, free: ChoosesFreely) -> dict[str, Any]:
+    """The chain of items that leads from the query to a hit; waits until the method is fitted."""
+    return vars(await engine.explain(await ExplainBody.read(request), free))
 
 
 @router.get("/map", responses={202: {"model": Map, "description": "A drawing is under way; ask again."}})

@@ -5,7 +5,7 @@ import { byId, count, el, milliseconds } from "./dom.js";
 import { markOnMap, openMap, repaint, setUpMap } from "./map.js";
 import { buildPicker, choice, setMethod } from "./picker.js";
 import { complaint, setUpQuery, showSubject, subjectFromFile, subjectFromKey } from "./query.js";
-import { markChosen, showLoading, showNothing, showResults } from "./results.js";
+import { markChosen, showLoading, showNote, showNothing, showResults } from "./results.js";
 import { allowView, setUpTabs, showView, view } from "./tabs.js";
 import { setUpTheme } from "./theme.js";
 import { empty, skeletons, tile, useCollection } from "./tiles.js";
@@ -41,13 +41,29 @@ async function search(next) {
   allowView("results");
   if (view() !== "map") showView("results");
   try {
-    const found = await api.search(subject, chosen, signal);
-    showResults(found, found.method, (key) => why(key));
-    markOnMap(subject.key ?? null, found.plain, found.hits.map((hit) => hit.key));
-    showSpeed(found.seconds);
+    const found = await api.search(subject, { ...chosen, wait: false }, signal);
+    showFound(found);
+    if (!found.fitted) searchAgain(subject, chosen, signal);
   } catch (error) {
     if (error.name !== "AbortError") failed(error);
   }
+}
+
+/** Plain hits stand in for a method that is not fitted yet: they give way as soon as it is. */
+async function searchAgain(asked, chosen, signal) {
+  try {
+    const found = await api.search(asked, { ...chosen, wait: true }, signal);
+    if (!signal.aborted) showFound(found);
+  } catch (error) {
+    if (error.name !== "AbortError") showNote(sentenceCase(error.message));
+  }
+}
+
+function showFound(found) {
+  showResults(found, found.method, (key) => why(key));
+  if (!found.fitted) showNote(sentenceCase(found.note));
+  markOnMap(subject.key ?? null, found.plain, found.hits.map((hit) => hit.key));
+  showSpeed(found.seconds);
 }
 
 function failed(error) {

@@ -1,4 +1,4 @@
-// The method and its parameters, built from the cards the service sends.
+// The method and what may be chosen of it: presets, and parameters where the service lets visitors choose them.
 
 import { byId, el } from "./dom.js";
 
@@ -57,8 +57,15 @@ function showCard() {
   const card = cards.find((each) => each.name === byId("method").value);
   byId("method-summary").textContent = card.summary[0].toUpperCase() + card.summary.slice(1) + ".";
   byId("method-summary").title = card.paper;
-  byId("parameters").replaceChildren(...card.parameters.map(parameterField));
-  if (!card.parameters.length) byId("parameters").append(el("p", { className: "note" }, "This method has none."));
+  byId("parameters").replaceChildren(...(card.presets.length ? [presetField(card.presets)] : []), ...card.parameters.map(parameterField));
+}
+
+function presetField(presets) {
+  const field = el("select", { "data-parameter": "preset", "data-default": JSON.stringify("") },
+    el("option", { value: "" }, "the defaults"), ...presets.map((preset) => el("option", { value: preset.name }, preset.name)));
+  const text = el("small", {}, "");
+  field.addEventListener("input", () => (text.textContent = presets.find((preset) => preset.name === field.value)?.text ?? ""));
+  return el("label", { className: "field" }, el("span", {}, "preset"), field, text);
 }
 
 function parameterField(parameter) {

@@ -34,6 +34,11 @@ export function showResults(found, method, choose) {
   byId("walk-note").textContent = summary(found.hits, shown, method);
 }
 
+/** Said above the walk's list, of hits that are not yet its own. */
+export function showNote(text) {
+  byId("walk-note").textContent = text;
+}
+
 function summary(hits, shown, method) {
   const moved = hits.map((hit) => movement(hit, shown).kind);
   const number = (kind) => moved.filter((each) => each === kind).length;

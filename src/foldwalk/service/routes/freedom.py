@@ -1,0 +1,21 @@
+"""Who may choose parameters freely: whoever shows the token, or everyone where that is set."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from foldwalk.service.routes.access import TheEngine
+
+
+def _chooses_freely(request: Request, engine: TheEngine) -> bool:
+    token = engine.settings.token
+    if token is None or engine.settings.free_parameters:
+        return engine.settings.free_parameters
+    shown = request.headers.get("authorization", "").partition(" ")[2]
+    return secrets.compare_digest(shown.encode(), token.get_secret_value().encode())
+
+
+ChoosesFreely = Annotated[bool, Depends(_chooses_freely)]

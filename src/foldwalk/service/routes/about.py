@@ -8,6 +8,7 @@ from fastapi import APIRouter, Response
 
 from foldwalk.service.answers import About, Health, OfferedMethod
 from foldwalk.service.engine import Engine
+from foldwalk.service.errors import without_paths
 from foldwalk.service.routes.access import TheEngine, TheMetrics, failures
 
 router = APIRouter(tags=["service"])
@@ -22,10 +23,12 @@ async def info(engine: TheEngine) -> dict[str, Any]:
 def _about(engine: Engine) -> dict[str, Any]:
     index, settings = engine.index, engine.settings
     known = index.info().as_dict()
+    backbone = known["backbone"]
     first = next(iter(index.keys()), None)
     return {
         **known,
         "name": index.path.stem,
+        "backbone": backbone and without_paths(backbone, index.path),
         "method": settings.method,
         "writes": settings.writes,
         "thumbnails": first is not None and index.thumbnail(first) is not None,

@@ -48,7 +48,7 @@ class ServiceSettings(BaseModel):
     body_seconds: float = Field(60, gt=0, le=3600, description="until a request's body must have come in")
     send_seconds: float = Field(30, gt=0, le=3600, description="until a client must take what it is sent")
     json_bytes: int = Field(2_000_000, ge=1_000, le=MOST_BYTES, description="most bytes of a JSON request")
-    uploads: int = Field(64, ge=1, description="requests with a body at once; the next one gets 429")
+    uploads: int = Field(128, ge=1, description="requests with a body at once; the next one gets 429")
     spool_bytes: int = Field(
         500_000_000, ge=1_000, description="most bytes of all bodies together; the next one gets 429"
     )

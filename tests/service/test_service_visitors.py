@@ -86,7 +86,7 @@ def test_the_own_page_and_programs_go_on(client: TestClient, headers: dict) -> N
 
 def test_info_tells_no_place_of_the_machine(open_client, tmp_path: Path) -> None:
     place = tmp_path / "here.fold"
-    with Index.create(place, backbone=tmp_path / "models" / "mine.onnx"):
+    with Index.create(place, backbone=tmp_path / "my models" / "mine.onnx"):
         pass
     answer = open_client(place).get("/api/info")
     assert (answer.json()["name"], answer.json()["backbone"]) == ("here", "mine.onnx")
@@ -116,6 +116,7 @@ def test_refusals_tell_no_place_of_the_machine(
         ("/data/own.fold is empty.", "own.fold is empty."),
         ("/data/own.fold/blocks/1: gone", "own.fold/blocks/1: gone"),
         ("the model '/home/me/m.onnx' is gone", "the model 'm.onnx' is gone"),
+        ("the model '/home/my own/m.onnx', which", "the model 'm.onnx', which"),
         ("(/srv/a/b)", "(b)"),
         ("there is no item 'cats/07.jpg' in the index.", "there is no item 'cats/07.jpg' in the index."),
         ("1/2 of it, see https://example.org/a/b", "1/2 of it, see https://example.org/a/b"),

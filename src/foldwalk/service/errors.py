@@ -17,8 +17,8 @@ from foldwalk.core import BadInput, FoldwalkError, MissingExtra
 from foldwalk.index import CannotWrite, Damaged
 
 _log = logging.getLogger("foldwalk.service")
-# Two names deep at least, after nothing that a name or an address could end in.
-_ABSOLUTE = re.compile(r"(?<![\w:/.-])/[^\s/:;,'\"()]+(?:/[^\s/:;,'\"()]+)+")
+# Two names deep at least: in quotes with whatever is in it, else after nothing that an address could end in.
+_ABSOLUTE = re.compile(r"""(?<=')/[^/']+/[^']+(?=')|(?<![\w:/.-])/[^\s/:;,'"()]+(?:/[^\s/:;,'"()]+)+""")
 
 
 class Refusal(FoldwalkError):
@@ -106,7 +106,8 @@ async def _refused(request: Request, error: Exception) -> JSONResponse:
     status = next((code for kind, code in _STATUSES.items() if isinstance(error, kind)), Refusal.status)
     sentence = without_paths(str(error), request.app.state.engine.index.path)
     if sentence != str(error):
-        _log.warning("%s", error)  # whoever runs the service may know where
+        # Whoever runs the service may know where. The kind is part of the line that is not to be repeated.
+        _log.warning(f"{type(error).__name__}: %s", error)
     return JSONResponse({"error": sentence}, status)
 
 

@@ -18,7 +18,7 @@ class _Line:
 
 
 class SeldomTheSame(logging.Filter):
-    """Lines are the same if their words before filling in are, and the place of the error they tell of."""
+    """The same are lines whose words before filling in are, and the kind and place of their error."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__()
@@ -27,8 +27,8 @@ class SeldomTheSame(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         now = time.monotonic()
-        trace = record.exc_info[2] if record.exc_info else None
-        same = (record.name, record.msg, _place(trace))
+        kind, _, trace = record.exc_info or (None, None, None)
+        same = (record.name, record.msg, kind, _place(trace))
         line = self._lines.get(same)
         if line is not None and now < line.written + self.seconds:
             line.held_back += 1

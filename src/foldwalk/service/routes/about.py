@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter, Response
 
 from foldwalk.service.answers import About, Health, OfferedMethod
 from foldwalk.service.engine import Engine
-from foldwalk.service.errors import without_paths
 from foldwalk.service.routes.access import TheEngine, TheMetrics, failures
 
 router = APIRouter(tags=["service"])
@@ -23,12 +23,12 @@ async def info(engine: TheEngine) -> dict[str, Any]:
 def _about(engine: Engine) -> dict[str, Any]:
     index, settings = engine.index, engine.settings
     known = index.info().as_dict()
-    backbone = known["backbone"]
+    backbone = Path(known["backbone"] or "")
     first = next(iter(index.keys()), None)
     return {
         **known,
         "name": index.path.stem,
-        "backbone": backbone and without_paths(backbone, index.path),
+        "backbone": backbone.name if backbone.is_absolute() else known["backbone"],
         "method": settings.method,
         "writes": settings.writes,
         "thumbnails": first is not None and index.thumbnail(first) is not None,

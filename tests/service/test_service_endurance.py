@@ -1,4 +1,4 @@
-"""A few seconds of what benchmarks/service/endurance.py does for an hour."""
+"""A few seconds of what benchmarks/service/restarts.py does for an hour."""
 
 from __future__ import annotations
 

@@ -23,6 +23,7 @@ def test_every_answer_has_safe_headers(client: TestClient, path: str) -> None:
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["x-frame-options"] == "DENY"
     assert headers["referrer-policy"] == "no-referrer"
+    assert headers["vary"] == "Authorization"
     assert "access-control-allow-origin" not in headers
 
 

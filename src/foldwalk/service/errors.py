@@ -81,16 +81,27 @@ def handle_errors(app: FastAPI) -> None:
     app.add_exception_handler(RecursionError, _too_deep)
 
 
-def refusal(error: Refusal) -> JSONResponse:
-    return JSONResponse({"error": str(error)}, error.status, dict(error.headers))
+def status_of(error: Exception) -> int:
+    if isinstance(error, Refusal):
+        return error.status
+    return next((code for kind, code in _STATUSES.items() if isinstance(error, kind)), Refusal.status)
+
+
+def refusal(error: FoldwalkError, sentence: str = "") -> JSONResponse:
+    headers = dict(error.headers) if isinstance(error, Refusal) else None
+    return JSONResponse({"error": sentence or str(error)}, status_of(error), headers)
 
 
 def without_paths(text: str, place: Path) -> str:
     """For visitors: of the index and of other files of the machine the names are left."""
+    return _ABSOLUTE.sub(lambda path: PurePath(path.group()).name, _without_place(text, place))
+
+
+def _without_place(text: str, place: Path) -> str:
     for folder in (place.absolute(), place):
         if len(folder.parts) > 1:
             text = text.replace(str(folder), place.name)
-    return _ABSOLUTE.sub(lambda path: PurePath(path.group()).name, text)
+    return text
 
 
 def sentence_of(errors: Sequence[Mapping[str, Any]]) -> str:
@@ -101,14 +112,14 @@ def sentence_of(errors: Sequence[Mapping[str, Any]]) -> str:
 
 
 async def _refused(request: Request, error: Exception) -> JSONResponse:
-    if isinstance(error, Refusal):
-        return refusal(error)
-    status = next((code for kind, code in _STATUSES.items() if isinstance(error, kind)), Refusal.status)
-    sentence = without_paths(str(error), request.app.state.engine.index.path)
+    assert isinstance(error, FoldwalkError)
+    # The service's own refusals name no files, but keys as the visitor wrote them.
+    clean = _without_place if isinstance(error, Refusal) else without_paths
+    sentence = clean(str(error), request.app.state.engine.index.path)
     if sentence != str(error):
         # Whoever runs the service may know where. The kind is part of the line that is not to be repeated.
         _log.warning(f"{type(error).__name__}: %s", error)
-    return JSONResponse({"error": sentence}, status)
+    return refusal(error, sentence)
 
 
 async def _invalid(request: Request, error: Exception) -> JSONResponse:  # noqa: ARG001

@@ -26,6 +26,7 @@ _HEADERS = {
     "referrer-policy": "no-referrer",
     "cross-origin-resource-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
+    "vary": "Authorization",  # what a browser keeps is shown to no one without the token
 }
 # The status that figures give to a client that did not wait for its answer.
 _HUNG_UP = 499

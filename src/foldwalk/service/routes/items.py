@@ -70,7 +70,7 @@ async def one_item(engine: TheEngine, key: _Key) -> Item:
 async def thumbnail(engine: TheEngine, key: _Key) -> Response:
     """A small JPEG of the item."""
     content = await engine.reads.run(engine.index.thumbnail, engine.known(key))
-    headers = {"Cache-Control": "private, max-age=300", "Vary": "Authorization"}
+    headers = {"Cache-Control": "private, max-age=300"}
     if content is None:
         return Response(status_code=204, headers=headers)
     return Response(content, media_type="image/jpeg", headers=headers)

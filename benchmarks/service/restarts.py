@@ -1,6 +1,6 @@
 """The service under mixed load for an hour, stopped and killed in between: is anything acknowledged lost?
 
-    python -m benchmarks.service.endurance [--minutes 60] [--restarts 12] [--items 1000]
+    python -m benchmarks.service.restarts [--minutes 60] [--restarts 12] [--items 1000]
 
 What is done and what is checked stands in yardsticks/endurance.py. Clients and service share the machine.
 """
@@ -43,7 +43,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         results = run_endurance(Path(folder), 60 * options.minutes, options.restarts, options.items)
     show(results)
-    save("service_endurance", {**vars(options), **results})
+    save("service_restarts", {**vars(options), **results})
 
 
 if __name__ == "__main__":

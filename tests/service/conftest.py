@@ -12,12 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
-from service_samples import EACH, KINDS, drawn
+from playwright.sync_api import Browser, sync_playwright
+from service_samples import EACH, KINDS, drawn, find_chromium
 
 from foldwalk.index import Index
 from foldwalk.service import ServiceSettings, create_app
 
 Client = Callable[..., TestClient]
+FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync")
+QUIET = ("--disable-background-networking", "--disable-component-update")
 
 
 @pytest.fixture(scope="session")
@@ -72,3 +75,12 @@ def open_client() -> Iterator[Client]:
 @pytest.fixture
 def client(open_client: Client, pictures_index: Path) -> TestClient:
     return open_client(pictures_index)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    chromium = find_chromium()
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=chromium, args=[*FLAGS, *QUIET])
+        yield opened
+        opened.close()

@@ -13,7 +13,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 from PIL import Image, ImageDraw
@@ -57,10 +57,12 @@ def find_chromium() -> str:
 
 
 @contextmanager
-def running_service(path: Path, *options: str) -> Iterator[tuple[dict[str, Any], subprocess.Popen[str]]]:
+def running_service(
+    path: Path, *options: str, log: IO[str] | None = None
+) -> Iterator[tuple[dict[str, Any], subprocess.Popen[str]]]:
     """``foldwalk serve`` at a free port, ready for requests; stopped at the end."""
     command = [sys.executable, "-m", "foldwalk", "serve", str(path), "--port", "0", "--json", *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as process:
         try:
             assert process.stdout is not None
             announced = ""

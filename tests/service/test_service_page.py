@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, Request, Route, expect, sync_playwright
-from service_samples import drawn, find_chromium, png, running_service
+from playwright.sync_api import Browser, Page, Request, Route, expect
+from service_samples import drawn, png, running_service
 
-FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync")
-QUIET = ("--disable-background-networking", "--disable-component-update")
 expect.set_options(timeout=20_000)
 
 
@@ -21,15 +19,6 @@ expect.set_options(timeout=20_000)
 def url(pictures_index: Path) -> Iterator[str]:
     with running_service(pictures_index, "--upload-mb", "0.2") as (said, _):
         yield said["url"]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    chromium = find_chromium()
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=chromium, args=[*FLAGS, *QUIET])
-        yield opened
-        opened.close()
 
 
 @contextmanager

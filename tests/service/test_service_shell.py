@@ -23,13 +23,14 @@ def test_every_answer_has_safe_headers(client: TestClient, path: str) -> None:
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["x-frame-options"] == "DENY"
     assert headers["referrer-policy"] == "no-referrer"
+    assert headers["vary"] == "Authorization"
     assert "access-control-allow-origin" not in headers
 
 
 def test_other_origins_are_given_nothing(client: TestClient) -> None:
     asked = {"Origin": "https://elsewhere.example", "Access-Control-Request-Method": "POST"}
     answer = client.options("/api/search", headers=asked)
-    assert answer.status_code == 405
+    assert answer.status_code == 403
     assert not [name for name in answer.headers if name.startswith("access-control")]
 
 

@@ -16,6 +16,7 @@ import pytest
 from service_samples import running_service
 
 from foldwalk.cli import main
+from foldwalk.service import ServiceSettings
 from foldwalk.service.run import _listening
 
 WAIT = 60.0
@@ -67,7 +68,7 @@ def test_a_damaged_index_is_said_and_ends_the_service(own_index: Path, damage: s
 
 
 def test_answers_are_sent_without_waiting_for_acknowledgements() -> None:
-    with _listening("127.0.0.1", 0) as listening:
+    with _listening("127.0.0.1", 0, ServiceSettings()) as listening:
         assert listening.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
@@ -80,7 +81,18 @@ def test_bad_arguments_are_one_line_and_exit_2(
         cases = {
             (str(tmp_path / "no.fold"),): "no.fold",
             (index, "--port", port): f"127.0.0.1:{port} cannot be listened at",
-            (index, "--host", "no.such.host.invalid"): "cannot be listened at",
+            (index, "--host", "no.such.host.invalid", "--allow-host", "x"): "cannot be listened at",
+            (index, "--host", "0.0.0.0"): "--allow-host '*' for any",
+            (index, "--upload-mb", "inf"): "--upload-mb is inf, but it must be from 0.001 to 1000",
+            (index, "--upload-mb", "nan"): "--upload-mb is nan",
+            (index, "--upload-mb", "-1"): "--upload-mb is -1",
+            (index, "--upload-mb", "1e300"): "--upload-mb is 1e+300",
+            (index, "--limit", "uploads"): "--limit uploads must read name=value",
+            (index, "--limit", "token=1"): "with one of pixels,",
+            (index, "--limit", "body_seconds=inf"): "body_seconds: ",
+            (index, "--limit", "body_seconds=nan"): "body_seconds: ",
+            (index, "--read-token", "short"): "read_token",
+            (index, "--token", "x" * 20, "--read-token", "x" * 20): "give each its own",
             (index, "--method", "cass"): "there is no method 'cass'",
             (index, "--methods", "plain,cass"): "there is no method 'cass'",
             (index, "--token", "short"): "token",

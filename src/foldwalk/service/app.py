@@ -16,14 +16,14 @@ from foldwalk.service.engine import Engine
 from foldwalk.service.errors import handle_errors
 from foldwalk.service.map_job import MapJob
 from foldwalk.service.metrics import Metrics
-from foldwalk.service.middleware import BodyLimit, KnownHosts, Shell
+from foldwalk.service.middleware import Shell
 from foldwalk.service.routes import about, items, search
 from foldwalk.service.settings import ServiceSettings
+from foldwalk.service.spool import Spool
+from foldwalk.service.visitors import KnownHosts, OwnPages, Readers
 from foldwalk.stores.registry import PathLike
 
 _WEB = Path(__file__).parent / "web"
-# A form has a few lines around the file, and a field or two beside it.
-_FORM = 100_000
 
 
 def create_app(index: Index | PathLike, settings: ServiceSettings | None = None) -> FastAPI:
@@ -56,7 +56,9 @@ def create_app(index: Index | PathLike, settings: ServiceSettings | None = None)
         app.include_router(routes.router)
     _add_pages(app)
     # The last one added is the outermost.
-    app.add_middleware(BodyLimit, most=settings.upload_bytes + _FORM)
+    app.add_middleware(Spool, settings=settings)
+    app.add_middleware(Readers, tokens=settings.reading_tokens)
+    app.add_middleware(OwnPages)
     app.add_middleware(KnownHosts, hosts=settings.hosts)
     app.add_middleware(Shell, metrics=metrics)
     return app

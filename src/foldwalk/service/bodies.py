@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Self, TypeVar
+import asyncio
+from typing import Annotated, Any, BinaryIO, ClassVar, Self, TypeVar
 
 from fastapi import Request
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -10,7 +11,9 @@ from pydantic_core import from_json
 from starlette.datastructures import UploadFile
 
 from foldwalk.core import BadInput
+from foldwalk.index import CannotWrite
 from foldwalk.service.errors import WrongType, sentence_of
+from foldwalk.service.spool import FORM, SPOOLED
 
 Name = Annotated[str, Field(min_length=1, max_length=1_000)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -25,11 +28,18 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
     structured: ClassVar[frozenset[str]] = frozenset({"parameters", "where", "metadata"})
 
-    _picture: bytes | None = None
+    _upload: BinaryIO | None = None
 
     @property
     def picture(self) -> bytes | None:
-        return self._picture
+        """Read from where it is spooled each time: ask when it is its turn, and only then."""
+        if self._upload is None:
+            return None
+        self._upload.seek(0)
+        return self._upload.read()
+
+    def has(self, name: str) -> bool:
+        return self._upload is not None if name == "picture" else getattr(self, name) is not None
 
     def check(self) -> None:
         """What a schema cannot say."""
@@ -39,7 +49,7 @@ class Body(BaseModel):
         """The body of a request, whichever of the two forms it has."""
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind == "application/json":
-            body = _valid(cls, await request.body())
+            body = await asyncio.to_thread(_valid, cls, await request.body())
         elif kind == "multipart/form-data":
             body = await cls._read_form(request)
         else:
@@ -49,14 +59,17 @@ class Body(BaseModel):
 
     @classmethod
     async def _read_form(cls, request: Request) -> Self:
-        async with request.form(max_files=1, max_fields=16) as form:
-            upload = form.get("picture")
-            if not isinstance(upload, UploadFile):
-                raise BadInput("the form has no file called picture; attach one.")
-            texts = {name: value for name, value in form.items() if isinstance(value, str)}
-            parsed = {name: _parsed(name, texts[name]) for name in cls.structured & texts.keys()}
-            body = _valid(cls, {**texts, **parsed})
-            body._picture = await upload.read()
+        reading = request.form(max_files=1, max_fields=16, max_part_size=FORM)
+        try:
+            form = await request.scope[SPOOLED].enter_async_context(reading)
+        except OSError as error:
+            raise CannotWrite(f"the upload cannot be kept: {error.strerror or error}.") from None
+        upload = form.get("picture")
+        if not isinstance(upload, UploadFile):
+            raise BadInput("the form has no file called picture; attach one.")
+        texts = {name: value for name, value in form.items() if isinstance(value, str)}
+        body = await asyncio.to_thread(_from_texts, cls, texts)
+        body._upload = upload.file
         return body
 
 
@@ -73,7 +86,7 @@ class Choice(Body):
     )
 
     def check(self) -> None:
-        given = [name for name in _SUBJECTS if getattr(self, name) is not None]
+        given = [name for name in _SUBJECTS if self.has(name)]
         if len(given) != 1:
             raise BadInput(f"give one of {', '.join(_SUBJECTS)}; there {_are(given)}.")
         if self.negatives and not self.positives:
@@ -106,11 +119,12 @@ class AddBody(Body):
     metadata: dict[str, Any] = Field({}, max_length=100)
 
     def check(self) -> None:
-        if (self.picture is None) == (self.vector is None):
+        if self.has("picture") == self.has("vector"):
             raise BadInput("give either a picture or a vector.")
 
 
 Model = TypeVar("Model", bound=BaseModel)
+Form = TypeVar("Form", bound=Body)
 
 
 def _valid(model: type[Model], values: bytes | dict[str, Any]) -> Model:
@@ -120,6 +134,11 @@ def _valid(model: type[Model], values: bytes | dict[str, Any]) -> Model:
         )
     except ValidationError as error:
         raise BadInput(sentence_of(error.errors(include_context=False, include_input=False))) from None
+
+
+def _from_texts(model: type[Form], texts: dict[str, str]) -> Form:
+    parsed = {name: _parsed(name, texts[name]) for name in model.structured & texts.keys()}
+    return _valid(model, {**texts, **parsed})
 
 
 def _parsed(name: str, text: str) -> Any:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
+from pathlib import Path
 
 import numpy as np
 
 from foldwalk.service.answers import Map, Sheet
+from foldwalk.service.errors import without_paths
 from foldwalk.service.map_sheet import SIDE, sheet_columns
 from foldwalk.stores import Store
 from foldwalk.stores.arrays import get_arrays
 
+_log = logging.getLogger("foldwalk.service")
 KIND = "map"  # of the rows that the store keeps
 
 
@@ -58,8 +62,10 @@ class MapJob:
             raise
         if process.returncode:
             self._failed_at = version
-            last = complaint.decode(errors="replace").strip().splitlines()[-1:]
-            self._error = f"the map could not be drawn ({''.join(last) or process.returncode})."
+            said = complaint.decode(errors="replace").strip()
+            _log.warning("the map could not be drawn: %s", said)
+            last = without_paths("".join(said.splitlines()[-1:]), Path(self._store.place))
+            self._error = f"the map could not be drawn ({last or process.returncode})."
 
     async def close(self) -> None:
         if self._drawing is not None:

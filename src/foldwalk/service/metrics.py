@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+# Any other word that a client sends as a method is counted as one.
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
 class Metrics:
@@ -32,7 +34,8 @@ class Metrics:
         self._version = Gauge("foldwalk_index_version", "Version of the index.", registry=registry)
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
-        self._requests.labels(method, route, str(status)).inc()
+        known = method if method in _METHODS else "other"
+        self._requests.labels(known, route, str(status)).inc()
         self._latency.labels(route).observe(seconds)
 
     def search(self, seconds: Mapping[str, float]) -> None:

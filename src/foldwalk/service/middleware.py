@@ -1,16 +1,15 @@
-"""What surrounds every request: known hosts, limits on the body, safe headers, figures, and a last resort."""
+"""What surrounds every request: safe headers, figures, and a last resort."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import MutableHeaders
+from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from foldwalk.service.errors import TooLarge
 from foldwalk.service.metrics import Metrics
 
 _log = logging.getLogger("foldwalk.service")
@@ -27,7 +26,10 @@ _HEADERS = {
     "referrer-policy": "no-referrer",
     "cross-origin-resource-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
+    "vary": "Authorization",  # what a browser keeps is shown to no one without the token
 }
+# The status that figures give to a client that did not wait for its answer.
+_HUNG_UP = 499
 
 
 class Shell:
@@ -56,65 +58,12 @@ class Shell:
         with self.metrics.in_flight.track_inprogress():
             try:
                 await self.app(scope, receive, send_safely)
+            except ClientDisconnect:
+                pass  # no one is left to be answered
             except Exception:
-                _log.exception("%s %s failed", scope["method"], scope["path"])
+                _log.exception("%s %r failed", scope["method"], scope["path"])
                 if not status:
                     fault = {"error": "the service failed at this request; its log says why."}
                     await JSONResponse(fault, 500)(scope, receive, send_safely)
         route = getattr(scope.get("route"), "path", "other")
-        self.metrics.request(scope["method"], route, status, time.perf_counter() - began)
-
-
-class KnownHosts:
-    """Refuse requests for other names, so that no foreign page can reach the service by a name of its own."""
-
-    def __init__(self, app: ASGIApp, hosts: Iterable[str]) -> None:
-        self.app = app
-        self.hosts = frozenset(hosts)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and "*" not in self.hosts:
-            name = _host_name(Headers(scope=scope).get("host", ""))
-            if name not in self.hosts:
-                refusal = {
-                    "error": "this service does not answer to that host name; start it with --allow-host."
-                }
-                await JSONResponse(refusal, 421)(scope, receive, send)
-                return
-        await self.app(scope, receive, send)
-
-
-def _host_name(host: str) -> str:
-    """The name without the port; an IPv6 address without its brackets."""
-    if host.startswith("["):
-        return host[1:].partition("]")[0].lower()
-    return host.partition(":")[0].lower()
-
-
-class BodyLimit:
-    """Refuse a body by its announced length, or as soon as more has come in than is allowed."""
-
-    def __init__(self, app: ASGIApp, most: int) -> None:
-        self.app = app
-        self.most = most
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        sentence = f"the request is larger than the {self.most / 1e6:g} MB that are allowed."
-        announced = Headers(scope=scope).get("content-length", "0")
-        if announced.isdecimal() and int(announced) > self.most:
-            await JSONResponse({"error": sentence}, 413)(scope, receive, send)
-            return
-        received = 0
-
-        async def receive_limited() -> Message:
-            nonlocal received
-            message = await receive()
-            received += len(message.get("body", b""))
-            if received > self.most:
-                raise TooLarge(sentence)
-            return message
-
-        await self.app(scope, receive_limited, send)
+        self.metrics.request(scope["method"], route, status or _HUNG_UP, time.perf_counter() - began)

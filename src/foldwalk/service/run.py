@@ -11,6 +11,8 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from foldwalk.core import BadInput
 from foldwalk.service.app import create_app
+from foldwalk.service.connections import connection_class
+from foldwalk.service.quiet_log import keep_quiet
 from foldwalk.service.settings import ServiceSettings
 from foldwalk.stores.registry import PathLike
 
@@ -29,16 +31,24 @@ def serve(
     settings = settings or ServiceSettings()
     app = create_app(index, settings)
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s")
+    keep_quiet(settings.log_seconds)
     config = uvicorn.Config(
         app,
+        http=connection_class(settings),
+        ws="none",
+        log_config=None,
         access_log=False,
         log_level="warning",
         server_header=False,
+        backlog=settings.backlog,
+        # Work goes on for clients that have hung up: so many at once, as there are connections.
+        limit_concurrency=settings.connections + 1,
+        timeout_keep_alive=settings.idle_seconds,
         timeout_graceful_shutdown=settings.stop_seconds,
     )
     # Searches run side by side, so a matrix product of one query must not call up every core: threads that
     # wait for each other there cost a busy machine ten times the work.
-    with _listening(host, port) as connection, threadpool_limits(1, user_api="blas"):
+    with _listening(host, port, settings) as connection, threadpool_limits(1, user_api="blas"):
         name = f"[{host}]" if ":" in host else host
         started(f"http://{name}:{connection.getsockname()[1]}")
         server = uvicorn.Server(config)
@@ -48,10 +58,10 @@ def serve(
         raise app.state.engine.warming.damage
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def _listening(host: str, port: int, settings: ServiceSettings) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        connection = socket.create_server((host, port), family=family, backlog=256)
+        connection = socket.create_server((host, port), family=family, backlog=settings.backlog)
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or error
         raise BadInput(
@@ -59,4 +69,8 @@ def _listening(host: str, port: int) -> socket.socket:
         ) from None
     # Connections inherit it. Without it the end of an answer waits 40 ms for the client's acknowledgement.
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    # The system itself gives up a client that takes nothing of what is left to be sent, where it can.
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        milliseconds = int(1000 * settings.send_seconds)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, milliseconds)
     return connection

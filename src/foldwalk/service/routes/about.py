@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter, Response
@@ -23,10 +24,12 @@ async def info(engine: TheEngine) -> dict[str, Any]:
 def _about(engine: Engine) -> dict[str, Any]:
     index, settings = engine.index, engine.settings
     known = index.info().as_dict()
+    backbone = Path(known["backbone"] or "")
     first = next(iter(engine.keys.all()), None)
     return {
         **known,
         "name": index.path.stem,
+        "backbone": backbone.name if backbone.is_absolute() else known["backbone"],
         "method": settings.method,
         "writes": settings.writes,
         "thumbnails": first is not None and index.thumbnail(first) is not None,

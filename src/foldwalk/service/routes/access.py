@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from typing import Annotated, Any, cast
 
 from fastapi import Depends, Request
@@ -13,6 +12,7 @@ from foldwalk.service.engine import Engine
 from foldwalk.service.errors import ReadOnly, Unauthorised
 from foldwalk.service.map_job import MapJob
 from foldwalk.service.metrics import Metrics
+from foldwalk.service.visitors import is_same
 
 _bearer = HTTPBearer(auto_error=False, description="the token that the service was started with")
 
@@ -37,13 +37,11 @@ TheMap = Annotated[MapJob, Depends(_map)]
 def may_write(
     engine: TheEngine, shown: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
 ) -> None:
-    """Refuse without the token; the comparison takes as long whichever letter is wrong."""
+    """Refuse without the token."""
     token = engine.settings.token
     if token is None:
         raise ReadOnly("this service is read-only; start it with --writes to allow changes.")
-    if shown is None or not secrets.compare_digest(
-        shown.credentials.encode(), token.get_secret_value().encode()
-    ):
+    if shown is None or not is_same(shown.credentials, token):
         raise Unauthorised("a change needs the header  Authorization: Bearer TOKEN  with the right token.")
 
 

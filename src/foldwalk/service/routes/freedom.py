@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import secrets
 from typing import Annotated
 
 from fastapi import Depends, Request
 
 from foldwalk.service.routes.access import TheEngine
+from foldwalk.service.visitors import is_same
 
 
 def _chooses_freely(request: Request, engine: TheEngine) -> bool:
@@ -15,7 +15,7 @@ def _chooses_freely(request: Request, engine: TheEngine) -> bool:
     if token is None or engine.settings.free_parameters:
         return engine.settings.free_parameters
     shown = request.headers.get("authorization", "").partition(" ")[2]
-    return secrets.compare_digest(shown.encode(), token.get_secret_value().encode())
+    return is_same(shown, token)
 
 
 ChoosesFreely = Annotated[bool, Depends(_chooses_freely)]

@@ -1,17 +1,24 @@
 // The service's HTTP interface. Every failure becomes an Error whose message is one sentence.
 
+import { admitted, token, withToken } from "./door.js";
+
 const TRIES_WHEN_BUSY = 4;
 
 async function ask(path, options = {}) {
   for (let attempt = 1; ; attempt++) {
     let response;
+    const shown = token();
     try {
-      response = await fetch(path, options);
+      response = await fetch(path, { ...options, headers: withToken(options.headers) });
     } catch (error) {
       if (error.name === "AbortError") throw error;
       throw new Error("The service does not answer; is it still running?");
     }
     if (response.ok) return response.json();
+    if (response.status === 401) {
+      await admitted(shown);
+      continue;
+    }
     if (response.status === 429 && attempt < TRIES_WHEN_BUSY) {
       await new Promise((done) => setTimeout(done, 1000 * Number(response.headers.get("retry-after") || 1)));
       continue;
@@ -39,6 +46,7 @@ export const info = () => ask("/api/info");
 export const methods = () => ask("/api/methods");
 export const sample = (number, seed) => ask(`/api/sample?count=${number}&seed=${seed}`);
 export const find = (text, number) => ask(`/api/items?limit=${number}&contains=${encodeURIComponent(text)}`);
+export const description = () => ask("/api/openapi.json");
 export const collectionMap = () => ask("/api/map");
 export const search = (subject, choice, signal) => post("/api/search", subject, choice, signal);
 export const explain = (subject, hit, { method, parameters }, signal) =>

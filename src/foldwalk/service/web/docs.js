@@ -1,6 +1,8 @@
 // The OpenAPI description as a page to read.
 
+import * as api from "./api.js";
 import { byId, el } from "./dom.js";
+import { token } from "./door.js";
 import { setUpTheme } from "./theme.js";
 
 const EXAMPLES = {
@@ -59,7 +61,8 @@ function operation(path, verb, spec, schemas) {
 
 async function start() {
   setUpTheme(() => {});
-  const description = await (await fetch("/api/openapi.json")).json();
+  const description = await api.description();
+  if (token() !== null) byId("raw").href = URL.createObjectURL(new Blob([JSON.stringify(description)], { type: "application/json" }));
   byId("about").textContent = `${description.info.description} Version ${description.info.version}.`;
   const groups = new Map();
   for (const [path, verbs] of Object.entries(description.paths)) {

@@ -2,6 +2,7 @@
 
 import { collectionMap } from "./api.js";
 import { byId, count, el, shortName } from "./dom.js";
+import { showPicture } from "./door.js";
 import { MapView } from "./map_view.js";
 import { face, pictureAddress } from "./tiles.js";
 
@@ -59,7 +60,7 @@ function show(answer) {
 function sheet({ sheet: layout, version }) {
   const picture = new Image();
   picture.onload = () => map.draw();
-  picture.src = `/api/map/pictures?v=${version}`;
+  showPicture(picture, `/api/map/pictures?v=${version}`);
   return { ...layout, picture };
 }
 

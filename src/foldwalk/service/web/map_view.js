@@ -1,6 +1,7 @@
 // Points in the plane on a canvas: pan, zoom, pick, and a walk from one drawing to the other.
 
 import { calm } from "./dom.js";
+import { showPicture } from "./door.js";
 
 const MARGIN = 0.9;
 const REACH = 14; // pixels from a point that still count as on it
@@ -205,7 +206,7 @@ export class MapView {
       if (this.pictures.size > 600) this.pictures.clear();
       const picture = new Image();
       picture.onload = () => this.draw();
-      picture.src = address;
+      showPicture(picture, address);
       this.pictures.set(key, picture);
     }
     return this.pictures.get(key);

@@ -1,6 +1,7 @@
 // The picture that is searched for: dropped, chosen, pasted, or one of the collection.
 
 import { byId, el, shortName } from "./dom.js";
+import { showPicture } from "./door.js";
 import { face, pictureAddress } from "./tiles.js";
 
 const drop = byId("drop");
@@ -60,5 +61,7 @@ export function showSubject(subject) {
 function picture(subject) {
   // A file that the browser cannot show may still be one the service can read.
   const showName = (event) => event.target.replaceWith(face(subject.name, null));
-  return el("img", { src: subject.address, alt: "", onerror: showName });
+  const image = el("img", { alt: "", onerror: showName });
+  showPicture(image, subject.address);
+  return image;
 }

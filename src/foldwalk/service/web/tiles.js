@@ -1,6 +1,7 @@
 // Pictures of the collection as buttons; where an item has no picture, its key is shown instead.
 
 import { el, shortName } from "./dom.js";
+import { showPicture } from "./door.js";
 
 let collection = { thumbnails: false, version: 0 };
 
@@ -25,8 +26,13 @@ export function face(key, source = pictureAddress(key)) {
     name.style.setProperty("--hue", hue(key));
     square.replaceChildren(name);
   };
-  if (source === null) showName();
-  else square.append(el("img", { src: source, alt: "", loading: "lazy", decoding: "async", onerror: showName }));
+  if (source === null) {
+    showName();
+    return square;
+  }
+  const image = el("img", { alt: "", loading: "lazy", decoding: "async", onerror: showName });
+  square.append(image);
+  showPicture(image, source);
   return square;
 }
 

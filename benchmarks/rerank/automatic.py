@@ -35,8 +35,8 @@ THINNED, KEPT = ("orl", "mpeg7", "grocery", "cub_last100"), (2, 3, 5, 8)
 NOISE, CLASSES = (0.3, 0.6, 0.9), (12, 120)
 FORMS: dict[str, tuple[str, dict[str, Any]]] = {
     "auto": ("auto", {}),
-    "auto, effort low": ("auto", {"effort": "low"}),
-    "auto, raw view": ("auto", {"views": "raw"}),
+    "auto effort=low": ("auto", {"effort": "low"}),
+    "auto views=raw": ("auto", {"views": "raw"}),
 }
 Items = tuple[np.ndarray, np.ndarray]
 

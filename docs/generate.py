@@ -1,4 +1,4 @@
-"""Write the pages of methods, data sets, backbones, trainings and stores from their registries.
+"""Write the pages of methods, views, data sets, backbones, trainings and stores from their registries.
 
 Run `python docs/generate.py`. The pages are committed; a test compares them with what this program would
 write.
@@ -18,7 +18,7 @@ from types import ModuleType
 
 import foldwalk.datasets.features
 import foldwalk.stores.types
-from foldwalk import datasets, rerank, stores
+from foldwalk import datasets, rerank, stores, views
 from foldwalk.descriptors import BackboneCard, backbones
 from foldwalk.learn import trainings
 from foldwalk.learn.sections import Section
@@ -52,6 +52,29 @@ These belong to every method and are not repeated below.
 COUNTING_INTRO = """\
 Papers and programs count neighbours in different ways. Here a count leaves out the item itself and the query,
 unless its meaning says "itself counted". Where a gallery has fewer items, a count means all of them.
+"""
+
+VIEWS_INTRO = """\
+A view shows the vectors of a collection in another way, learned from the collection itself, without labels.
+A walk that goes astray in one view does not in another. `foldwalk views` prints this table.
+
+```python
+from foldwalk import rerank
+from foldwalk.datasets import load
+
+points = load("digits").gallery[:300]
+print(rerank.create("cas", views=["raw", "w50"]).fit(points).rank_self(top=5).ids[0])
+```
+
+Every method that does not train takes one view or several: `views="raw,w50"`, on the command line `--param
+views=raw,w50`. It is then fitted in each, the scores of each query's first 400 are brought to the range
+from 0 to 1 in every view, and their mean counts. What no view reaches follows by similarity in the first of
+them. Views joined by `+` follow each other (`root+w50`). The methods of the papers have the raw view unless
+told otherwise; [`auto`](auto.md) has three.
+
+Views are learned from the items that may be answered, of more than 20,000 from every so many-th; queries
+never take part. A zero vector stays zero. Views belong to vectors compared by the cosine: with
+`metric="euclidean"`, or with distances instead of vectors, there is the raw view alone.
 """
 
 DATASETS_INTRO = """\
@@ -219,6 +242,15 @@ def dataset_section(card: datasets.DatasetCard) -> str:
     if card.reference != "none":
         parts.append(f"Reference: {prose(card.reference)}.")
     return join(parts)
+
+
+def views_page() -> str:
+    """Each view, and where one more is put."""
+    cards = [views.describe(name) for name in views.names()]
+    rows = table(("view", "what it shows"), ([f"`{card.name}`", prose(card.summary)] for card in cards))
+    return join(
+        ["# Views", WRITTEN_BY, VIEWS_INTRO, rows, "[Add a view](add-something.md#a-view) in one file."]
+    )
 
 
 def stores_page() -> str:
@@ -402,6 +434,7 @@ def pages() -> dict[Path, str]:
     """The generated pages and what they should hold."""
     written = {
         "methods": methods_page,
+        "views": views_page,
         "datasets": datasets_page,
         "backbones": backbones_page,
         "trainings": trainings_page,

@@ -1,4 +1,4 @@
-"""Whoever adds a method, data set, backbone, training or store writes one file, and everyone knows it.
+"""Whoever adds a method, view, data set, backbone, training or store writes one file, and everyone knows it.
 
 In a copy of the package, with one file more of each: the command line lists them, the generated pages
 describe them, and the contract tests run over them, green.
@@ -60,6 +60,24 @@ class Colour(Backbone):
         return np.stack(prepared) if len(prepared) else np.zeros((0, 3), np.float32)
 '''
 
+VIEW = '''"""The other way round."""
+
+from foldwalk.views.base import View
+from foldwalk.views.registry import register
+
+
+@register
+class Mirrored(View):
+    name = "mirrored"
+    summary = "every number with the other sign"
+
+    def learn(self, collection):
+        return self
+
+    def see(self, values):
+        return -values
+'''
+
 TRAINING = '''"""Pairs, as pml has them, under a name of their own."""
 
 from foldwalk.learn.trainings import register
@@ -84,6 +102,7 @@ def store_file() -> str:
 # The command that lists them, the name, the place below the package, the file.
 ADDED = {
     "methods": ("mutual_rank", "rerank/context/mutual_rank.py", None),
+    "views": ("mirrored", "views/mirrored.py", VIEW),
     "datasets": ("attic", "datasets/sets/attic.py", DATASET),
     "backbones": ("colour", "descriptors/backbones/colour.py", BACKBONE),
     "trainings": ("pairs", "learn/trainings/pairs.py", TRAINING),
@@ -129,7 +148,7 @@ def test_the_generated_pages_describe_it(copy: Path) -> None:
 
 def test_its_contract_holds(copy: Path) -> None:
     # Kernels would be compiled anew for the copy: the whole contract of the method is in test_docs_examples.
-    chosen = "not index and (mutual_rank and card or attic or colour or pairs or shelf)"
+    chosen = "not index and (mutual_rank and card or mirrored or attic or colour or pairs or shelf)"
     told = python(
         copy,
         *("-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", "-vv", "-k", chosen, "tests/contract"),

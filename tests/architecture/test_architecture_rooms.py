@@ -14,11 +14,11 @@ import foldwalk
 PACKAGE = Path(foldwalk.__file__).parent
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = (
-    "core", "machine", "walk", "descriptors", "neighbors", "graph", "rerank", "evaluate", "datasets",
+    "core", "machine", "walk", "descriptors", "views", "neighbors", "graph", "rerank", "evaluate", "datasets",
     "learn", "stores", "index", "measure", "report", "service", "cli",
 )  # fmt: skip
 # Beyond the order: the numerical heart knows vectors and machines, nothing of pictures or papers.
-NARROWER = {"walk": {"core", "machine"}, "evaluate": {"core"}}
+NARROWER = {"walk": {"core", "machine"}, "views": {"core"}, "evaluate": {"core"}}
 
 
 def sources(below: str = "") -> list[Path]:

@@ -96,7 +96,7 @@ def test_distances_of_vectors_rank_as_the_vectors_do_in_every_unit(taking):
 
 
 def test_cosines_of_vectors_rank_as_the_vectors_do(taking):
-    fitted = rerank.create(taking).fit(GALLERY).rank_self(top=40)
+    fitted = rerank.create(taking, views="raw").fit(GALLERY).rank_self(top=40)
     assert agreement(rerank.create(taking).fit(graph=COSINES).rank_self(top=40), fitted) > 0.97
 
 

@@ -33,11 +33,13 @@ def check_top(top: int, most: int) -> int:
 class Ranking:
     """ids (q, top) int64 and scores (q, top) float32, descending: a total order, no id twice in a row.
 
-    Scores are comparable within a row only; what they mean is the method's affair.
+    Scores are comparable within a row only; what they mean is the method's affair. `note` says in a sentence
+    what the method did and why, where it had a choice.
     """
 
     ids: IntArray
     scores: Float32Array
+    note: str = ""
 
     def __post_init__(self) -> None:
         ids = np.ascontiguousarray(self.ids, dtype=np.int64)
@@ -59,7 +61,7 @@ class Ranking:
         """The first k of every row (all of them if there are fewer)."""
         if k < 1:
             raise BadInput(f"top must be at least 1, but it is {k}.")
-        return Ranking(self.ids[:, :k], self.scores[:, :k])
+        return Ranking(self.ids[:, :k], self.scores[:, :k], self.note)
 
     def as_dict(
         self, keys: Sequence[Any] | None = None, query_keys: Sequence[Any] | None = None

@@ -41,6 +41,7 @@ from foldwalk.rerank.order import Reached, complete, filled
 from foldwalk.rerank.parameterized import Parameterized
 from foldwalk.rerank.params import parameters_of
 from foldwalk.rerank.precomputed import DENSE_UP_TO, NO_QUERIES, KnownPairs
+from foldwalk.rerank.seen import RAW, Seen
 from foldwalk.rerank.short_lists import rerank_lists
 
 SAMPLE, FEW = 2_000, 256
@@ -62,6 +63,8 @@ class Reranker(Parameterized, ABC):
     # Whether it lives on neighbours and distances of pairs alone, so that these may be handed in instead of
     # vectors: then `self.vectors` only numbers the items, for `search` and `similarities` to look them up.
     takes_distances: ClassVar[bool] = False
+    # Whether it deals with `views` itself; else it is fitted in each of several, and the answers are fused.
+    sees_views: ClassVar[bool] = False
 
     def __init__(self, *, seed: int = 0, **parameters: Any) -> None:
         super().__init__(seed=seed, **parameters)
@@ -71,6 +74,7 @@ class Reranker(Parameterized, ABC):
         self.pairs: KnownPairs | None = None
         self.candidates = 0
         self.vector_scale = 1.0  # of the vectors: queries are brought to it
+        self.in_views: Seen | None = None
 
     # What a user calls ------------------------------------------------------------------------------------
 
@@ -120,7 +124,7 @@ class Reranker(Parameterized, ABC):
         try:
             reached = self.reached_from(vectors, top)
             return self._filled(
-                reached, None, top, lambda some: self.search(Vectors(vectors.values[some]), top)
+                reached, None, top, lambda some: self._plain_new(Vectors(vectors.values[some]), top)
             )
         finally:
             numba.set_num_threads(threads)
@@ -196,12 +200,14 @@ class Reranker(Parameterized, ABC):
         gallery = Vectors(vectors.values[: self.candidates])
         self.searcher = Searcher(gallery, self.params.metric, self.params.search, self.seed)
         try:
-            if state:
-                kept = Kept(state)
+            kept = Kept(state) if state else None
+            self.in_views = self._seen(kept) if self._looks_through_views() else None
+            if self.in_views is None and kept is not None:
                 self._restore(kept)
-                kept.refuse_others()
-            else:
+            elif self.in_views is None:
                 self._prepare()
+            if kept is not None:
+                kept.refuse_others()
         except BaseException:
             self._vectors = None  # half-fitted is not fitted
             raise
@@ -210,7 +216,7 @@ class Reranker(Parameterized, ABC):
     def state(self) -> dict[str, AnyArray]:
         """What fitting computed, for `adopt`; empty where computing it again is as quick."""
         _ = self.vectors  # refuses where there is none
-        return flatten(self._state())
+        return flatten(self._state() if self.in_views is None else self.in_views.state())
 
     @property
     def known_neighbors(self) -> Neighbors | None:
@@ -235,14 +241,18 @@ class Reranker(Parameterized, ABC):
         if top == 0:
             return Ranking(np.zeros((len(asked), 0), np.int64), np.zeros((len(asked), 0), np.float32))
         reached = self.reached_from_rows(asked, top)
-        return self._filled(reached, asked, top, lambda some: self.search_rows(asked[some], top))
+        return self._filled(reached, asked, top, lambda some: self._plain_rows(asked[some], top))
 
     def reached_from(self, queries: Vectors, top: int) -> Reached:
         """What the walk reaches from new queries, as the metric sees them: `rank` without the rest."""
+        if self.in_views is not None:
+            return self.in_views.reached_from(queries, top)
         return self._walk_new(queries, top)
 
     def reached_from_rows(self, rows: IntArray, top: int) -> Reached:
         """What the walk reaches from rows of the adopted vectors: `rank_rows` without the rest."""
+        if self.in_views is not None:
+            return self.in_views.reached_from_rows(rows, top)
         return self._walk_rows(rows, top)
 
     # What a method provides -------------------------------------------------------------------------------
@@ -260,6 +270,19 @@ class Reranker(Parameterized, ABC):
         """How many neighbours of each of n items `_prepare` asks for; by default its largest size."""
         sizes = (getattr(self.params, p.name) for p in parameters_of(self.Parameters) if p.neighborhood)
         return int(max(sizes, default=0))
+
+    def _plain_new(self, queries: Vectors, top: int) -> Neighbors:
+        """In which order what new queries do not reach follows."""
+        return self.search(queries, top) if self.in_views is None else self.in_views.nearest(queries, top)
+
+    def _plain_rows(self, rows: IntArray, top: int) -> Neighbors:
+        found = self if self.in_views is None else self.in_views.first
+        return found.search_rows(rows, top)
+
+    @property
+    def note(self) -> str:
+        """What was done and why, in a sentence, where there is something to say."""
+        return ""
 
     def _unfitted(self) -> Self:
         """A method like this one that has seen no gallery."""
@@ -359,6 +382,24 @@ class Reranker(Parameterized, ABC):
 
     # ------------------------------------------------------------------------------------------------------
 
+    def _looks_through_views(self) -> bool:
+        """Whether it is to be fitted in views other than the raw one, which takes vectors and the cosine."""
+        named = self.params.views
+        if self.sees_views or named == RAW:
+            return False
+        if self.needs_training:
+            raise BadInput(f"{self.name} learns a view of its own: leave out views={named!r}.")
+        if self.pairs is not None or self.params.metric != "cosine":
+            raise BadInput(f"views={named!r} are of vectors compared by the cosine: leave views out.")
+        return True
+
+    def _seen(self, kept: Kept | None) -> Seen:
+        inner = {**self.get_params(), "views": RAW}
+        seen, names = Seen(lambda _: type(self)(**inner)), self.params.views.split(",")
+        if kept is not None:
+            return seen.restore(names, kept, self.vectors, self.candidates, self._neighbors)
+        return seen.fit(names, self.vectors, self.candidates, self._neighbors)
+
     def _filled(
         self, reached: Reached, own: IntArray | None, top: int, plain_of: Callable[[IntArray], Neighbors]
     ) -> Ranking:
@@ -372,7 +413,7 @@ class Reranker(Parameterized, ABC):
         ids, scores = filled(reached, top, rest_of)
         if self.pairs is not None and own is not None:
             self.pairs.refuse_gaps(ids, own, self.name)
-        return Ranking(ids, scores)
+        return Ranking(ids, scores, self.note)
 
     def _fitted_dim(self) -> int | None:
         return None if self._vectors is None else self._vectors.dim

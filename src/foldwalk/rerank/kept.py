@@ -101,8 +101,9 @@ class Kept:
 
     def handed_on(self) -> dict[str, AnyArray]:
         """All of it as it stood, for the `adopt` of another method, which checks it in its turn."""
-        self._asked |= set(self._arrays)
-        return dict(self._arrays)
+        mine = [name for name in self._arrays if name.startswith(self._prefix)]
+        self._asked |= set(mine)
+        return {name.removeprefix(self._prefix): self._arrays[name] for name in mine}
 
     def refuse_others(self) -> None:
         """What nobody asked for does not belong there."""

@@ -7,8 +7,9 @@ from types import NoneType, UnionType
 from typing import Any, ClassVar, Literal, Self, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, Lt
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from foldwalk import views
 from foldwalk.core.errors import BadParameter
 from foldwalk.core.estimator import check_names
 
@@ -34,6 +35,25 @@ class Params(BaseModel):
     search: Literal["auto", "exact", "approximate"] = Field(
         "auto", description="how queries find their nearest items; auto: exactly while that is affordable"
     )
+    views: str = Field(
+        "raw",
+        description="how the vectors are looked at: one view, or several whose answers are fused",
+        json_schema_extra={"range": "names of views (foldwalk views), joined by commas"},
+    )
+
+    @field_validator("views", mode="before")
+    @classmethod
+    def _known_views(cls, value: Any) -> Any:
+        """A list of names is as good as a text; every name is known."""
+        text = ",".join(map(str, value)) if isinstance(value, (list, tuple)) else value
+        if not isinstance(text, str):
+            return text
+        named = [name.strip() for name in text.split(",")]
+        for name in named:
+            views.create(name)
+        if len(set(named)) < len(named):
+            raise ValueError("a view is named twice")
+        return ",".join(named)
 
     @classmethod
     def with_preset(cls, method: str, values: dict[str, Any]) -> dict[str, Any]:

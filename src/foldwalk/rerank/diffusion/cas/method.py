@@ -23,7 +23,7 @@ stored rows, see inductive.py.
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
@@ -223,16 +223,40 @@ class CAS(Reranker):
     def _compare_with(self, neighbors: Neighbors) -> None:
         """Build what final distances are looked up in."""
         p = self.params
+        self.__dict__.pop("direct", None)
         if p.geodesic:
             nearest = neighbors.first(min(p.geodesic_k - 1, neighbors.k))
             self.paths = Paths(nearest, self.rows, p, self.pairs)
-        else:
-            self.direct = Direct(self.rows, self.candidates, p, self.search, self.similarities)
+
+    @cached_property
+    def direct(self) -> Direct:
+        """Rows of the items in their own order; columns stay places, which no comparison minds."""
+        rows = sparse.csr_array(self.rows[self.numbering.place])
+        return Direct(rows, self.candidates, self.params, self.search, self.similarities)
+
+    def both_from(self, queries: Vectors, top: int) -> tuple[Reached, Reached]:
+        """What new queries reach along paths and what they reach directly: one fit answers both ways."""
+        along, directly = self._ranked_new(queries, top, (True, False))
+        return along, directly
+
+    def both_from_rows(self, rows: IntArray, top: int) -> tuple[Reached, Reached]:
+        """The same from rows of the adopted vectors."""
+        along, directly = self._ranked_rows(rows, top, (True, False))
+        return along, directly
 
     def _walk_new(self, queries: Vectors, top: int) -> Reached:
-        p = self.params
-        if p.first:
+        if self.params.first:
             return self._first_only(queries, None, top)
+        return self._ranked_new(queries, top, (self.params.geodesic,))[0]
+
+    def _walk_rows(self, rows: IntArray, top: int) -> Reached:
+        if self.params.first:
+            return self._first_only(Vectors(self.vectors.values[rows]), rows, top)
+        return self._ranked_rows(rows, top, (self.params.geodesic,))[0]
+
+    def _ranked_new(self, queries: Vectors, top: int, ways: tuple[bool, ...]) -> tuple[Reached, ...]:
+        """The answers along paths (True) and directly (False), as asked for."""
+        p = self.params
         sizes = (p.cluster_k, p.trusted_k, p.transition_k, p.expand_k, p.geodesic_k, *p.graph_sizes)
         found = self.search(queries, WIDER * max(sizes))
         scale = row_maximum(self.few, queries, found)
@@ -244,27 +268,36 @@ class CAS(Reranker):
             reached = as_rows(joined, joined.similarities, len(self.vectors))
             diffused = multiply_capped(reached, self.stored.diffused, p.rows_kept)
             shares = shares_of(diffused, self.numbering.order, self.candidates, None)
-        if not p.geodesic:
+
+        def along_paths() -> Reached:
+            starts, order = self.paths.starts(found, rows), self.numbering.order
+            return self.paths.rank(
+                starts, shares, queries, self.vectors, scale, order, self.candidates, None, top
+            )
+
+        def directly() -> Reached:
             packed = pack(*rows, len(self.vectors) + 1)
             return self.direct.rank(packed, shares, queries, scale, None, top)
-        starts = self.paths.starts(found, rows)
-        order = self.numbering.order
-        return self.paths.rank(
-            starts, shares, queries, self.vectors, scale, order, self.candidates, None, top
-        )
 
-    def _walk_rows(self, rows: IntArray, top: int) -> Reached:
+        return tuple(along_paths() if paths else directly() for paths in ways)
+
+    def _ranked_rows(self, rows: IntArray, top: int, ways: tuple[bool, ...]) -> tuple[Reached, ...]:
         p, queries = self.params, Vectors(self.vectors.values[rows])
-        if p.first:
-            return self._first_only(queries, rows, top)
         places, order = self.numbering.place[rows], self.numbering.order
         scale, shares = self.stored.scale[places], None
         if p.fuse_with == "diffusion":
             shares = shares_of(self.stored.diffused[places], order, self.candidates, rows)
-        if not p.geodesic:
-            return self.direct.rank(self.rows[rows], shares, queries, scale, rows, top)
-        here = np.arange(len(rows) + 1), places, np.zeros(len(rows), np.float32)
-        return self.paths.rank(here, shares, queries, self.vectors, scale, order, self.candidates, rows, top)
+
+        def along_paths() -> Reached:
+            here = np.arange(len(rows) + 1), places, np.zeros(len(rows), np.float32)
+            return self.paths.rank(
+                here, shares, queries, self.vectors, scale, order, self.candidates, rows, top
+            )
+
+        def directly() -> Reached:
+            return self.direct.rank(self.rows[places], shares, queries, scale, rows, top)
+
+        return tuple(along_paths() if paths else directly() for paths in ways)
 
     def _first_only(self, queries: Vectors, own: IntArray | None, top: int) -> Reached:
         if self.pairs is not None:

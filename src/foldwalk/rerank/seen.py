@@ -1,0 +1,141 @@
+"""A method in several views of the same vectors: fitted in each, its answers fused.
+
+In each view a query's first 400 get z = (s - last) / (first - last), and what counts is the sum of z over the
+views. What no view reaches follows by similarity in the first of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from foldwalk import views
+from foldwalk.core.neighbors import Neighbors
+from foldwalk.core.types import AnyArray, IntArray
+from foldwalk.core.vectors import Vectors
+from foldwalk.rerank.kept import Kept
+from foldwalk.rerank.order import Reached
+from foldwalk.rerank.precomputed import KnownPairs
+from foldwalk.views.registry import Chain
+from foldwalk.walk.members import fused_lists
+
+if TYPE_CHECKING:
+    from foldwalk.rerank.base import Reranker
+
+RAW = "raw"
+DEEP = 400  # of each view's answer that are fused
+
+
+class Seen:
+    """One method for each view, all of the same items; `create` makes that of a view by its name."""
+
+    def __init__(self, create: Callable[[str], Reranker]) -> None:
+        self.create = create
+        self.views: dict[str, Chain] = {}
+        self.methods: dict[str, Reranker] = {}
+
+    def fit(
+        self,
+        names: Sequence[str],
+        vectors: Vectors,
+        candidates: int,
+        neighbors: Neighbors | None,
+        pairs: KnownPairs | None = None,
+    ) -> Seen:
+        """Learn the views from those that may be answered, and fit. `neighbors` are those of the raw view."""
+        self.views = views.learn(names, vectors.values[:candidates])
+        for name, view in self.views.items():
+            known = neighbors if name == RAW else None
+            seen = _as_seen(view, vectors)
+            method = self.create(name)
+            self.methods[name] = method.adopt(seen, candidates=candidates, neighbors=known, pairs=pairs)
+        return self
+
+    def state(self) -> dict[str, AnyArray]:
+        """What was learned and fitted, under the name of each view."""
+        kept: dict[str, AnyArray] = {}
+        for name, method in self.methods.items():
+            kept |= {f"{name}.view.{part}": array for part, array in self.views[name].state().items()}
+            kept |= {f"{name}.state.{part}": array for part, array in method.state().items()}
+            known = method.known_neighbors
+            if name != RAW and known is not None:
+                kept |= {f"{name}.ids": known.ids, f"{name}.similarities": known.similarities}
+                if known.least is not None:
+                    kept[f"{name}.least"] = known.least
+        return kept
+
+    def restore(
+        self,
+        names: Sequence[str],
+        kept: Kept,
+        vectors: Vectors,
+        candidates: int,
+        neighbors: Neighbors | None,
+        pairs: KnownPairs | None = None,
+    ) -> Seen:
+        """The opposite of `state`."""
+        states = {name: kept.under(f"{name}.view.").handed_on() for name in names}
+        self.views = views.restore(states, vectors.dim)
+        for name, view in self.views.items():
+            known = neighbors if name == RAW else _neighbors(kept, name, len(vectors))
+            self.methods[name] = self.create(name).adopt(
+                _as_seen(view, vectors),
+                candidates=candidates,
+                neighbors=known,
+                state=kept.under(f"{name}.state.").handed_on(),
+                pairs=pairs,
+            )
+        return self
+
+    def queries(self, queries: Vectors) -> Iterator[tuple[Reranker, Vectors]]:
+        """Each method, with the queries in its view."""
+        for name, method in self.methods.items():
+            yield method, _as_seen(self.views[name], queries)
+
+    def reached_from(self, queries: Vectors, top: int) -> Reached:
+        deep = self._deep(top)
+        return self._fused([m.reached_from(seen, deep) for m, seen in self.queries(queries)], top)
+
+    def reached_from_rows(self, rows: IntArray, top: int) -> Reached:
+        deep = self._deep(top)
+        return self._fused([m.reached_from_rows(rows, deep) for m in self.methods.values()], top)
+
+    @property
+    def first(self) -> Reranker:
+        """The method in the first of the views."""
+        return next(iter(self.methods.values()))
+
+    def nearest(self, queries: Vectors, top: int, name: str | None = None) -> Neighbors:
+        """By plain similarity in one view, the first unless another is named."""
+        name = name or next(iter(self.views))
+        return self.methods[name].search(_as_seen(self.views[name], queries), top)
+
+    def _deep(self, top: int) -> int:
+        """One view alone needs no common range, and goes as deep as is asked for."""
+        return min(DEEP, self.first.candidates) if len(self.methods) > 1 else top
+
+    def _fused(self, answers: list[Reached], top: int) -> Reached:
+        if len(answers) == 1:
+            return answers[0]
+        return fused(answers, [1 / len(answers)] * len(answers), self.first.candidates, top)
+
+
+def fused(answers: Sequence[Reached], weights: Sequence[float], n: int, top: int) -> Reached:
+    """The best by the weighted sum of z."""
+    return Reached(*fused_lists([(a.ids, a.scores) for a in answers], weights, n, top))
+
+
+def _as_seen(view: Chain, vectors: Vectors) -> Vectors:
+    seen = view.see(vectors.values)
+    return vectors if seen is vectors.values else Vectors(seen)
+
+
+def _neighbors(kept: Kept, name: str, n: int) -> Neighbors | None:
+    there = kept.names()
+    if f"{name}.ids" not in there:
+        return None
+    ids = kept.ids(f"{name}.ids", n, None, below=n, low=-1)
+    similarities = kept.numbers(f"{name}.similarities", *ids.shape)
+    checked = Neighbors.check(ids, similarities, n)
+    least = kept.numbers(f"{name}.least", n) if f"{name}.least" in there else None
+    return Neighbors(checked.ids, checked.similarities, "cosine", 1.0, "kept", least)

@@ -15,6 +15,7 @@ import pytest
 from foldwalk import Index
 from foldwalk.cli import output
 from foldwalk.core.shown import shown
+from foldwalk.measure import jobs
 from samples import clustered
 
 # Colour, a link, the clipboard, a one-byte CSI, the title, text that runs backwards, a new line, no letter.
@@ -106,6 +107,16 @@ def test_files_whose_names_are_no_text(foldwalk, tmp_path):
     assert (result.returncode, r"\udcfe.npz: 12 items" in result.stdout) == (0, True)
     result = foldwalk("describe", os.fsdecode(b"\xff.npy"), "--out", os.fsdecode(b"\xfd.npz"), "--json")
     assert json.loads(result.stdout)["out"] == ["\udcfd.npz"]
+
+
+def test_a_report_of_a_set_whose_name_is_no_text(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(jobs, "measure", lambda job: jobs.measure_here(job, job.load()))
+    vectors, labels = clustered(n=24, d=4)
+    np.savez(tmp_path / "\udcff[bold].npz", vectors=vectors, labels=labels)
+    code, out, err = run("bench", "--dataset", "\udcff[bold].npz", "--methods", "plain", "--report", "report")
+    assert (code, r"\udcff[bold].npz" in out) == (0, True), err
+    for name in ("index.html", "results.csv", "results.json"):
+        assert r"\udcff[bold].npz" in (tmp_path / "report" / name).read_text("utf-8")
 
 
 def test_a_terminal_without_the_letters(foldwalk, monkeypatch, tmp_path):

@@ -133,4 +133,4 @@ def _write_report(folder: Path, measurements: list[Measurement], loaded: dict[st
     folder.mkdir(parents=True, exist_ok=True)
     write_csv(folder / "results.csv", measurements)
     write_json(folder / "results.json", measurements, run)
-    write_whole(folder / "index.html", text.encode())
+    write_whole(folder / "index.html", text.encode(errors="backslashreplace"))

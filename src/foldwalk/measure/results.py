@@ -112,7 +112,7 @@ def write_csv(path: Path, measurements: Sequence[Measurement]) -> None:
     writer = csv.DictWriter(text, columns, restval="")
     writer.writeheader()
     writer.writerows(rows)
-    write_whole(path, text.getvalue().encode())
+    write_whole(path, text.getvalue().encode(errors="backslashreplace"))
 
 
 def _flat(measurement: Measurement) -> dict[str, Any]:

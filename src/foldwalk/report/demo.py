@@ -77,7 +77,7 @@ def build(folder: Path, seed: int, command: str) -> Demo:
         sections,
         describe_run(command),
     )
-    _write(demo, folder / "index.html", text.encode())
+    _write(demo, folder / "index.html", text.encode(errors="backslashreplace"))
     return demo
 
 

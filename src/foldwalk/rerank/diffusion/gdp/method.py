@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import numpy as np
 from pydantic import Field
 from scipy import sparse
 
@@ -103,4 +104,4 @@ class GDP(Reranker):
     def _restore(self, kept: Kept) -> None:
         n = len(self.vectors)
         self.diffused = kept.rows("diffused", n, n, rising=False)
-        self.reach = kept.numbers("reach", n, low=0)
+        self.reach = kept.numbers("reach", n, low=0, dtype=np.float64)

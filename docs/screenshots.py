@@ -96,7 +96,17 @@ def shoot(browser: Browser, url: str, name: str) -> None:
 
 @contextmanager
 def serving(path: Path) -> Iterator[str]:
-    command = [sys.executable, "-m", "foldwalk", "serve", str(path), "--port", "0", "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "foldwalk",
+        "serve",
+        str(path),
+        "--port",
+        "0",
+        "--json",
+        "--free-parameters",
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         lines = itertools.takewhile(lambda line: line != "}\n", iter(process.stdout.readline, ""))

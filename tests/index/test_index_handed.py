@@ -11,7 +11,7 @@ from foldwalk.core import BadInput, NotFitted
 from foldwalk.index import Index
 from foldwalk.index.asking import fitted
 from foldwalk.index.asking.handed import Handed
-from foldwalk.index.graph.knn import PROMISED
+from foldwalk.index.graph.knn import PROMISED, KnnGraph
 from foldwalk.rerank.diffusion.cas import CAS
 
 N = 90
@@ -73,3 +73,16 @@ def test_plain_search_needs_no_graph(place: Path, monkeypatch: pytest.MonkeyPatc
     with Index.open(place) as index:
         monkeypatch.setattr(index._view, "graph", lambda: pytest.fail("made a graph"))
         assert len(index.search("3", top=5, method="plain").hits) == 5
+
+
+def test_the_graph_that_another_process_kept_is_read_and_not_made_again(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vectors = np.random.default_rng(4).normal(size=(40, 8)).astype(np.float32)
+    with Index.open(place) as one, Index.open(place) as other:
+        one.neighbors()
+        other.add_vectors(vectors, [f"new {number}" for number in range(40)])
+        other.rebuild()
+        monkeypatch.setattr(KnnGraph, "build", lambda *_: pytest.fail("made again"))
+        one.refresh()
+        assert np.array_equal(one.neighbors().ids, other.neighbors().ids)

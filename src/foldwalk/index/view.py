@@ -71,7 +71,8 @@ class View:
         """The k-NN graph of this version: the last one that is known, brought up to date."""
         with self._lock:
             if self._graph is None:
-                older = self._older_graph or self._graphs.load()
+                version = self.facts.vectors_version  # whoever made it may have kept its graph already
+                older = self._graphs.load(version) or self._older_graph or self._graphs.load()
                 scale = scale_for(older, self.stored, self.numbers, self.facts.metric)
                 self._graph = KnnGraph.current(older, self._in(scale), self.numbers, self.facts.metric)
                 self._older_graph = None

@@ -19,9 +19,9 @@ class KeptGraph:
     def __init__(self, store: Store, uid: str) -> None:
         self.store, self.uid = store, uid
 
-    def load(self) -> KnnGraph | None:
-        """The newest graph that can be read."""
-        for version in reversed(self.versions()):
+    def load(self, least: int = 0) -> KnnGraph | None:
+        """The newest graph that can be read, of a version from `least` on."""
+        for version in reversed([version for version in self.versions() if version >= least]):
             graph = self._checked(get_arrays(self.store, KIND, version))
             if graph is not None:
                 return graph

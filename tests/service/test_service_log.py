@@ -34,6 +34,12 @@ def test_the_same_line_is_held_back_and_counted(log) -> None:
     assert log(121, "stranger %s", 10)[-1] == "stranger 10"
 
 
+def test_what_stands_below_the_first_line_makes_no_other_line(log) -> None:
+    for number in range(9):
+        written = log(100, f"callback failed\nhandle: {number}")
+    assert written == ["callback failed\nhandle: 0"]
+
+
 def test_lines_without_end_are_not_all_remembered(log) -> None:
     for number in range(3000):
         written = log(100, f"line {number}")

@@ -28,7 +28,8 @@ class SeldomTheSame(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         now = time.monotonic()
         kind, _, trace = record.exc_info or (None, None, None)
-        same = (record.name, record.msg, kind, _place(trace))
+        first_line = str(record.msg).partition("\n")[0]  # asyncio tells of times and addresses below it
+        same = (record.name, first_line, kind, _place(trace))
         line = self._lines.get(same)
         if line is not None and now < line.written + self.seconds:
             line.held_back += 1

@@ -7,6 +7,7 @@ the process. What it finds, the next call says.
 from __future__ import annotations
 
 import os
+import sqlite3
 import sys
 import threading
 import time
@@ -48,7 +49,8 @@ class Watch:
     def _run(self) -> None:
         if not self._stop.wait(DELAY):
             _lowest_priority()
-            with suppress(FoldwalkError, OSError):  # what cannot be opened now, the next call will say
+            # What cannot be opened now, the next call will say.
+            with suppress(FoldwalkError, OSError, sqlite3.Error):
                 self._look()
         self.finished.set()
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import pytest
 from store_hooks import KEYS, VECTORS, records
 
+from foldwalk import stores
 from foldwalk.core import BadInput, UnknownName, Vectors
-from foldwalk.stores import Record
+from foldwalk.stores import Record, Store
 
 DIGEST = "0123456789abcdef0123456789abcdef"
 
@@ -104,3 +107,17 @@ def test_many_sources_come_in_parts(store, monkeypatch):
     store.delete(KEYS)
     store.upsert(Vectors(VECTORS), [photo(key) if i % 3 else records([key])[0] for i, key in enumerate(KEYS)])
     assert [source.key for source in store.sources()] == [key for i, key in enumerate(KEYS) if i % 3]
+
+
+def test_a_backup_is_the_same_or_one_sentence(store, tmp_path):
+    with store.writing() as writer:
+        writer.add_root("", "/photos")
+    if type(store).backup is Store.backup:
+        with pytest.raises(BadInput, match="by the means of its database"):
+            store.backup(tmp_path / "backup.fold")
+        return
+    assert store.backup(tmp_path / "backup.fold").items == 60
+    with closing(stores.open(tmp_path / "backup.fold")) as copy:
+        assert copy.facts() == store.facts()
+        assert (copy.snapshot().keys, copy.roots()) == (KEYS, {"": "/photos"})
+        assert (copy.fetch(KEYS).vectors == store.fetch(KEYS).vectors).all()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from picture_files import draw
+from picture_files import as_of_format_1, draw
 
 from foldwalk.core import BadInput
 from foldwalk.index import Damaged, Index
@@ -201,9 +201,7 @@ def test_a_damaged_graph_is_made_again(album):
 
 def test_one_of_an_older_format(album):
     before = contents(album)
-    added = [("items", "digest"), *((table, "checksum") for table in ("items", "thumbnails", "state"))]
-    dropped = [f"ALTER TABLE {table} DROP COLUMN {column}" for table, column in added]
-    execute(album, "DROP TABLE roots", *dropped, "PRAGMA user_version = 1")
+    as_of_format_1(album)
     spoil_vectors(album, row=1)
     done = repair(album)
     assert len(done.described) == 4

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from picture_files import draw
+from picture_files import as_of_format_1, draw
 from PIL import Image
 
 from foldwalk.core import BadInput
@@ -27,13 +27,6 @@ def cameras(tmp_path: Path) -> tuple[Path, Path]:
 @pytest.fixture
 def index(make_index) -> Index:
     return make_index(backbone="pixels")
-
-
-def forget_roots(index: Index) -> None:
-    """As an index of the first format: sources, but no folders and no digests."""
-    with sqlite3.connect(index.path / "catalog.db") as db:
-        db.execute("DELETE FROM roots")
-    db.close()
 
 
 def test_a_second_folder_gets_a_prefix(index, cameras):
@@ -182,29 +175,39 @@ def test_metadata_by_the_path_below_the_folder(index, cameras):
         index.add_images(second, metadata={"IMG_1.png": {}, "camera2/IMG_1.png": {}})
 
 
-def test_an_index_that_knows_no_folders_finds_its_keys(index, cameras):
+@pytest.fixture
+def old(index, cameras) -> Iterator[Index]:
+    """camera1, in an index of the first format."""
+    index.add_images(cameras[0])
+    index.close()
+    as_of_format_1(index.path)
+    with Index.open(index.path) as opened:
+        assert opened.store.facts().format == 1
+        yield opened
+
+
+def test_an_index_of_the_first_format_finds_its_keys(old, cameras):
     first, second = cameras
-    index.add_images(first)
-    forget_roots(index)
     draw(first / "day" / "new.png", 50)
-    report = index.add_images(first / "day")
+    report = old.add_images(first / "day")
     assert (report.added, report.unchanged, report.roots) == (1, 1, {"day/": str(first / "day")})
-    assert "day/new.png" in index
-    index.add_images(second)
-    assert "camera2/IMG_1.png" in index
+    assert "day/new.png" in old
+    old.add_images(second)
+    assert "camera2/IMG_1.png" in old
     draw(first / "newer.png", 51)
-    assert (index.add_images(first).added, "newer.png" in index) == (1, True)
-    assert index.store.roots() == {"": str(first), "day/": str(first / "day"), "camera2/": str(second)}
+    assert (old.add_images(first).added, "newer.png" in old) == (1, True)
+    assert old.roots() == {"": str(first), "day/": str(first / "day"), "camera2/": str(second)}
 
 
-def test_an_index_that_knows_no_folders_gets_another(index, cameras):
+def test_an_index_of_the_first_format_gets_another_folder(old, cameras):
     first, second = cameras
-    index.add_images(first)
-    forget_roots(index)
-    index.add_images(second)
-    assert index.store.roots() == {"camera2/": str(second)}
-    assert index.add_images(first).unchanged == 2
-    assert len(index) == 4
+    with pytest.raises(BadInput, match="knows no folders"):
+        old.sync()
+    old.add_images(second)
+    assert old.roots() == {"camera2/": str(second)}
+    assert old.add_images(first).unchanged == 2
+    assert old.sync().unchanged == len(old) == 4
+    assert None not in {source.digest for source in old.store.sources()}
 
 
 def test_a_folder_that_was_moved_as_a_whole_is_followed(index, cameras, tmp_path, monkeypatch):

@@ -12,6 +12,7 @@ from picture_files import draw
 from foldwalk.core import BadInput, MissingData
 from foldwalk.core.digests import digest_of_file
 from foldwalk.index import Index, Moved
+from foldwalk.index.files.disk import is_gone
 from foldwalk.stores import Record
 
 
@@ -72,6 +73,26 @@ def test_a_folder_that_is_missing_loses_nothing(album, folders, tmp_path):
     shutil.rmtree(one)
     assert len(album.sync().notes) == 2
     assert len(album) == 5
+
+
+def test_a_disk_that_is_unplugged_meanwhile_loses_nothing(album, folders, tmp_path, monkeypatch):
+    one, two = folders
+    looked = []
+
+    def unplugging(path):
+        looked.append(path)
+        if len(looked) == 1:
+            os.rename(two, tmp_path / ".unplugged")
+            two.mkdir()  # what stays is where it was mounted
+        return is_gone(path)
+
+    draw(one / "new.png", 20)
+    (one / "0.png").unlink()
+    (two / "0.png").unlink()
+    monkeypatch.setattr("foldwalk.index.files.moves.is_gone", unplugging)
+    report = album.sync([two])
+    assert looked
+    assert (report.vanished, len(album)) == ([], 6)
 
 
 def test_a_folder_without_pictures_loses_something_by_force_alone(album, folders):

@@ -115,6 +115,22 @@ def test_a_file_that_is_still_written_is_not_taken_half(album, photos, reports, 
     assert found["large.bmp"] == len(whole)
 
 
+def test_a_copy_that_takes_the_place_of_a_file_is_waited_for(album, photos, reports, monkeypatch):
+    """Copied and then deleted, it is still the same picture."""
+    looks = Mock(wraps=album.sync)
+    monkeypatch.setattr(album, "sync", looks)
+    with monkeypatch.context() as patch:
+        patch.setattr(watch, "SETTLED", 1e9)
+        shutil.copyfile(photos / "1.png", photos / "copy.png")
+        (photos / "1.png").unlink()
+        wait_for(lambda: looks.call_count >= 3)
+        assert keys(album) == {"0.png", "1.png", "2.png"}
+    wait_for(lambda: "copy.png" in keys(album))
+    assert album.item("copy.png").metadata == {"year": 1990}
+    assert keys(album) == {"0.png", "2.png", "copy.png"}
+    assert [pair.old for report in reports for pair in report.moved] == ["1.png"]
+
+
 def test_what_cannot_be_taken_is_told_once(album, photos, reports):
     (photos / "broken.png").write_bytes(b"broken")
     wait_for(lambda: any(report.skipped for report in reports))

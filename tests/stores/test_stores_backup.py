@@ -17,7 +17,7 @@ from foldwalk.core import BadInput, FoldwalkError, Vectors
 from foldwalk.index import Busy, Damaged, Index, Key
 from foldwalk.index.backup import restore
 from foldwalk.stores import Record
-from foldwalk.stores.folder import backup
+from foldwalk.stores.folder import backup, verify
 from foldwalk.stores.folder.lock import writer_lock
 from samples import clustered
 
@@ -115,6 +115,22 @@ def test_what_was_compacted_meanwhile_is_copied_anew(place, tmp_path, monkeypatc
     with closing(stores.open(tmp_path / "copy.fold")) as copy:
         assert (copy.version(), copy.count()) == (3, 59)
         assert os.listdir(tmp_path / "copy.fold" / "blocks") == ["000002.f32"]
+
+
+def test_verify_beside_a_rebuild_reports_nothing(place, monkeypatch):
+    once, look = iter([True]), verify.steps
+
+    def compact_first(db, index):
+        db.execute("SELECT * FROM state").fetchall()  # from here on it sees this version
+        if next(once, False):
+            with closing(stores.open(index)) as store:
+                store.compact()
+        return look(db, index)
+
+    monkeypatch.setattr(verify, "steps", compact_first)
+    with closing(stores.open(place)) as store:
+        assert store.verify().problems == ()
+        assert store.version() == 3
 
 
 def test_what_is_there_is_replaced_only_by_force_and_only_an_index(place, tmp_path):

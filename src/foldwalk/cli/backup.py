@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from foldwalk.cli.output import AsJson, print_json
+from foldwalk.cli.output import AsJson, print_json, say
 from foldwalk.cli.sources import IndexPlace
 
 Force = Annotated[bool, typer.Option("--force", help="Replace an index that is there; never another folder.")]
@@ -30,4 +30,4 @@ def backup(
     if as_json:
         print_json({"index": index, **made.as_dict()})
     else:
-        print(f"{out}: {made.items} items copied and checked, {made.bytes / 1e6:.1f} MB")
+        say(f"{out}: {made.items} items copied and checked, {made.bytes / 1e6:.1f} MB")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from foldwalk.cli.output import AsJson, print_json, remark
+from foldwalk.cli.output import AsJson, print_json, remark, say
 from foldwalk.cli.sources import IndexPlace
 
 
@@ -39,7 +39,7 @@ def repair(
             "problems left": len(done.problems),
         }
         said = ", ".join(f"{count} {what}" for what, count in counts.items() if count) or "nothing to repair"
-        print(f"{index}: {said}, {done.items} items")
+        say(f"{index}: {said}, {done.items} items")
         if done.left:
             remark("--drop removes what is still damaged")
         if done.kept is not None:

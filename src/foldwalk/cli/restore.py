@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from foldwalk.cli.backup import Force
-from foldwalk.cli.output import AsJson, print_json
+from foldwalk.cli.output import AsJson, print_json, say
 
 
 def restore(
@@ -24,4 +24,4 @@ def restore(
     if as_json:
         print_json({"backup": str(source), **made.as_dict()})
     else:
-        print(f"{out}: {made.items} items restored and checked, {made.bytes / 1e6:.1f} MB")
+        say(f"{out}: {made.items} items restored and checked, {made.bytes / 1e6:.1f} MB")

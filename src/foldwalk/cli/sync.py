@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from foldwalk.cli.output import AsJson, print_json, print_json_line
+from foldwalk.cli.output import AsJson, print_json, print_json_line, say
 from foldwalk.cli.sources import IndexPlace
 
 
@@ -38,7 +38,7 @@ def sync(
         for report in watching(collection, named, force) if watch else [collection.sync(named, force)]:
             if not as_json:
                 tell(report)
-                print(summary(collection, report), flush=True)
+                say(summary(collection, report))
             else:
                 answer = {"index": index, "items": len(collection), **report.as_dict()}
                 (print_json_line if watch else print_json)(answer)

@@ -81,7 +81,7 @@ def take_up(
         if digests:
             note_digests(writer, files)
         present = {file.record.key for file in files}.union(renamed)
-        vanished = list(gone.of_those_named(present))
+        vanished = gone.of_those_named(present)
         removed = writer.delete(vanished) if prune else 0
     return replace(report, vanished=vanished, removed=removed)
 

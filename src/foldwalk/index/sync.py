@@ -28,9 +28,12 @@ def sync(
 ) -> AddReport:
     """All known folders, or those that are named; one that is missing or empty loses nothing.
 
-    With `force` an empty one does. Pictures that `leave` tells are passed over this time.
+    With `force` an empty one does. Pictures that `leave` tells are passed over this time; then nothing is
+    removed either, for they may be what became of others.
     """
-    finds, notes = [], []
+    finds: list[Found] = []
+    notes: list[str] = []
+    waiting = False
     for folder in _outermost(folders_of(store, folders)):
         paths = descriptors.find_pictures(folder) if folder.is_dir() else []
         if not folder.is_dir():
@@ -38,9 +41,12 @@ def sync(
         elif not paths and not force:
             notes.append(f"{folder} holds no pictures; what the index has of it stays, --force removes it")
         else:
-            finds.append(Found([path for path in paths if leave is None or not leave(path)], folder))
-    report = take_up(store, backbone, finds, prune=True, force=force, digests=True)
-    return replace(report, notes=notes + report.notes)
+            ready = [path for path in paths if leave is None or not leave(path)]
+            finds.append(Found(ready, folder))
+            waiting |= len(ready) < len(paths)
+    report = take_up(store, backbone, finds, prune=not waiting, force=force, digests=True)
+    vanished = [] if waiting else report.vanished
+    return replace(report, vanished=vanished, notes=notes + report.notes)
 
 
 def folders_of(store: Store, named: Iterable[PathLike] | None) -> list[Path]:

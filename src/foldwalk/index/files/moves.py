@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import cache
@@ -30,19 +30,27 @@ class Gone:
     def __init__(self, roots: Roots, named: Sequence[str], force: bool = False) -> None:
         self.roots, self.named = roots, named
         self._anchors = [*(root.folder for root in roots.known), *named]
-        self._is_there = cache(os.path.isdir if force else is_there)
+        self._look = os.path.isdir if force else is_there
+        self._is_there = cache(self._look)
 
     def __contains__(self, source: Source) -> bool:
-        holding = [folder for folder in self._anchors if rest_below(source.source, folder)]
-        anchor = max(holding, key=len, default=os.path.dirname(source.source))
-        return self._is_there(anchor) and is_gone(source.source)
+        return self._is_there(self._anchor(source)) and is_gone(source.source)
 
-    def of_those_named(self, present: AbstractSet[str]) -> Iterator[str]:
+    def of_those_named(self, present: AbstractSet[str]) -> list[str]:
         """The keys of items below the folders that were named, whose files are gone; `present` are not."""
-        for source in self.roots.sources:
-            is_named = any(rest_below(source.source, folder) for folder in self.named)
-            if is_named and source.key not in present and source in self:
-                yield source.key
+        absent = (s for s in self.roots.sources if s.key not in present and self._is_named(s))
+        anchors = {source.key: self._anchor(source) for source in absent if source in self}
+        # Looked at again: a disk may have been unplugged since the first look.
+        still_there = {anchor for anchor in set(anchors.values()) if self._look(anchor)}
+        return [key for key, anchor in anchors.items() if anchor in still_there]
+
+    def _is_named(self, source: Source) -> bool:
+        return any(rest_below(source.source, folder) for folder in self.named)
+
+    def _anchor(self, source: Source) -> str:
+        """The folder that has to be there for a file of it to be gone."""
+        holding = [folder for folder in self._anchors if rest_below(source.source, folder)]
+        return max(holding, key=len, default=os.path.dirname(source.source))
 
 
 def moved(fresh: Sequence[File], gone: Gone) -> dict[str, Record]:

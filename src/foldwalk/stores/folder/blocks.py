@@ -57,6 +57,22 @@ def stored_checksum(index: Path, block: str, start: int, rows: int, dim: int) ->
     return digest.hexdigest() if left == 0 else None
 
 
+def read_rows(index: Path, block: str, count: int, dim: int) -> Iterator[tuple[int, Float32Array]]:
+    """The first `count` rows, some at a time, each part with its first row; read, not mapped."""
+    step, place = max(1, BYTES_AT_A_TIME // (4 * max(1, dim))), f"{FOLDER}/{block}"
+    for start in range(0, count, step):
+        part = np.empty((min(step, count - start), dim), np.float32)
+        try:
+            with opened_file(index, place) as file:
+                file.seek(start * dim * 4)
+                complete = file.readinto(part.data) == part.nbytes  # type: ignore[attr-defined]
+        except OSError as error:
+            raise lost(f"{index / place} cannot be read ({error.strerror or error})") from None
+        if not complete:
+            raise lost(f"{index / place} is shorter than its {count} vectors")
+        yield start, part
+
+
 def append(index: Path, block: str, committed: int, rows: Float32Array) -> None:
     """Write rows behind the `committed` ones, and make sure that they are on the disk."""
     with opened_file(index, f"{FOLDER}/{block}", os.O_RDWR | os.O_CREAT) as file:

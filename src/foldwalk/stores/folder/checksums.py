@@ -19,15 +19,16 @@ SEALED = {
     "roots": "prefix, folder",
 }
 
+_KINDS = {kind: kind.__name__.encode() for kind in (str, bytes, int, float, type(None))}
+
 
 def row_checksum(*values: Value) -> int:
     """64 bits of all values, their types and their order, as SQLite's whole number."""
-    digest = blake2b(digest_size=8)
+    parts: list[bytes] = []
     for value in values:
         content = value if isinstance(value, bytes) else str(value).encode()
-        digest.update(b"%s %d " % (type(value).__name__.encode(), len(content)))
-        digest.update(content)
-    return int.from_bytes(digest.digest(), "big", signed=True)
+        parts += (b"%s %d " % (_KINDS[type(value)], len(content)), content)
+    return int.from_bytes(blake2b(b"".join(parts), digest_size=8).digest(), "big", signed=True)
 
 
 def teach(db: sqlite3.Connection) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from PIL import Image
 
 from foldwalk.stores.errors import Damaged
-from foldwalk.stores.folder.blocks import ROWS_AT_A_TIME, map_rows
+from foldwalk.stores.folder.blocks import read_rows
 from foldwalk.stores.folder.checking import steps
 from foldwalk.stores.folder.connecting import FILE, connect
 from foldwalk.stores.folder.errors import read_errors
@@ -29,6 +29,22 @@ UNIT_LENGTH = 1e-3  # what the length of a stored vector may differ from one
 
 def verify(index: Path) -> Checked:
     """By a connection of its own, which sees one version throughout and lets others go on."""
+    before = _block(index)
+    while (checked := _verify(index)).problems and (now := _block(index)) != before:
+        before = now  # a rebuild took away the file that was being read
+    return checked
+
+
+def _block(index: Path) -> str | None:
+    """The file of the vectors at this moment; None where nobody knows."""
+    try:
+        with closing(connect(index, "ro")) as db:
+            return State.read(db).block
+    except (Damaged, sqlite3.Error):
+        return None
+
+
+def _verify(index: Path) -> Checked:
     with closing(connect(index, "ro")) as db, read_errors(index):
         db.execute("BEGIN")
         sealed = tuple(problem for found in steps(db, index) for problem in found)
@@ -37,13 +53,18 @@ def verify(index: Path) -> Checked:
             (items,) = db.execute("SELECT count(*) FROM items").fetchone()
             misplaced = tuple(_misplaced(db, state))
             told = (*misplaced, *_metadata_problems(db, state), *_run_problems(db, state))
-            told += (*_thumbnail_problems(db), *_vector_problems(index, state))
-            size = (index / FILE).stat().st_size + state.rows * (state.dim or 0) * 4
-            return Checked(items, len(list(runs(db))), (*sealed, *told), not misplaced, size)
-        except (Damaged, sqlite3.Error) as error:
-            known = sealed or (f"the catalogue cannot be read ({error}).",)
-            more = (str(error),) if isinstance(error, Damaged) and str(error) not in sealed else ()
-            return Checked(0, 0, (*known, *more), readable=False)
+            told += (*_thumbnail_problems(db),)
+            counted = items, len(list(runs(db)))
+        except Damaged as error:
+            return Checked(0, 0, (*sealed, *({str(error)} - set(sealed))), readable=False)
+        except sqlite3.Error as error:
+            return Checked(0, 0, sealed or (f"the catalogue cannot be read ({error}).",), readable=False)
+        try:
+            told += (*_vector_problems(index, state),)
+        except Damaged as error:
+            return Checked(*counted, (*sealed, *told, str(error)), readable=False)
+        size = (index / FILE).stat().st_size + state.rows * (state.dim or 0) * 4
+        return Checked(*counted, (*sealed, *told), not misplaced, size)
 
 
 def _misplaced(db: sqlite3.Connection, state: State) -> Iterator[str]:
@@ -74,9 +95,7 @@ def _run_problems(db: sqlite3.Connection, state: State) -> Iterator[str]:
 
 
 def _vector_problems(index: Path, state: State) -> Iterator[str]:
-    stored = map_rows(index, state.block, state.rows, state.dim or 0)
-    for start in range(0, len(stored), ROWS_AT_A_TIME):
-        part = stored[start : start + ROWS_AT_A_TIME]
+    for start, part in read_rows(index, state.block, state.rows, state.dim or 0):
         if not np.isfinite(part).all():
             yield f"among vectors {start} to {start + len(part) - 1} a number is not finite."
         elif state.metric == "cosine":

@@ -49,9 +49,8 @@ class Watch:
     def _run(self) -> None:
         if not self._stop.wait(DELAY):
             _lowest_priority()
-            with suppress(
-                FoldwalkError, OSError, sqlite3.Error
-            ):  # what cannot be opened now, the next call will say
+            # What cannot be opened now, the next call will say.
+            with suppress(FoldwalkError, OSError, sqlite3.Error):
                 self._look()
         self.finished.set()
 

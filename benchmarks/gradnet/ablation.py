@@ -52,7 +52,7 @@ ABLATIONS: dict[str, dict[str, Any]] = {
     "untrained": {"epochs": 0},
     "four codebooks": {"codebooks": 4},
     "two rounds": {"rounds": 2},
-    "both, the default": {"codebooks": 4, "rounds": 2},
+    "four codebooks, two rounds": {"codebooks": 4, "rounds": 2},
 }
 
 

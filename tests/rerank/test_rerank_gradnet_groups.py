@@ -12,6 +12,8 @@ from foldwalk.core import BadInput, Neighbors, Vectors
 from foldwalk.learn import GradNet
 from foldwalk.neighbors import knn_graph
 from foldwalk.rerank.learned.gradnet.choice import advice, choose_k, neighbors_in_group
+from foldwalk.rerank.learned.gradnet.parameters import GradNetParams
+from foldwalk.rerank.learned.gradnet.share import own_share
 
 QUICK = {"epochs": 2, "layer_sizes": "512,128,64", "anchors": 20}
 
@@ -55,36 +57,47 @@ def test_it_says_where_it_will_hardly_help():
 
 
 @pytest.mark.filterwarnings("ignore:gradnet")
-@pytest.mark.parametrize(("k", "share"), [(1, 2 / 3), (2, 1 / 2), (3, 2 / 5), (9, 1 / 4)])
-def test_the_vector_counts_twice_as_much_as_a_neighbour(k, share):
+@pytest.mark.parametrize(
+    ("k", "size", "share"), [(1, 15, 2 / 3), (3, 15, 2 / 5), (9, 15, 1 / 4), (3, 3, 25 / 29)]
+)
+def test_the_vector_keeps_its_share(k, size, share):
+    """Twice that of a neighbour, a fourth at least; of 120 items, by (120 / 300)^2, 1 / (1 + 4 / 25)."""
     pytest.importorskip("torch")
-    net = GradNet(**{**QUICK, "k": k, "dimensions": 0}).fit(groups(3).values)
+    gallery = groups(size).values
+    net = GradNet(**{**QUICK, "k": k, "dimensions": 0, "epochs": 1}).fit(gallery)
     inputs = net.trained.inputs.place(net.vectors).shape[1]
     own = (net.features[:, :inputs] ** 2).sum(axis=1)
     assert np.allclose(own, share, atol=1e-4)
-    queries = groups(3).values[:9] + np.float32(0.01)
+    queries = gallery[:9] + np.float32(0.01)
     assert np.allclose((net.transform(queries)[:, :inputs] ** 2).sum(axis=1), share, atol=1e-4)
+
+
+def test_the_share_falls_as_items_are_more():
+    shares = [own_share(GradNetParams(), 9, items) for items in (10, 100, 300, 400, 519, 520, 10**6)]
+    assert np.allclose(shares[:4], [900 / 901, 9 / 10, 1 / 2, 9 / 25])
+    assert shares[4] > 1 / 4 == shares[5] == shares[6]
 
 
 @pytest.mark.filterwarnings("ignore:gradnet")
 def test_pairs_are_ranked_no_worse_than_by_plain_search():
     pytest.importorskip("torch")
+    settings = {**QUICK, "anchors": 100, "epochs": 10}  # so few items have no codes
     vectors, partner = groups(2, noise=0.65).values, np.arange(80) ^ 1
 
     def precision(ranking, wanted):
         return (1 / (1 + np.argmax(ranking.ids == wanted[:, None], axis=1))).mean()
 
     plain = precision(rerank.create("plain").fit(vectors).rank_self(79), partner)
-    net = GradNet(**{**QUICK, "epochs": 10}).fit(vectors)
+    net = GradNet(**settings).fit(vectors)
     assert net.k == 1
     assert precision(net.rank_self(79), partner) > plain - 0.01
     gallery = vectors[np.r_[0:64, 64:80:2]]  # the second of eight pairs asks for the first
     asked, wanted = vectors[65:80:2], np.arange(64, 72)
     plain = precision(rerank.create("plain").fit(gallery).rank(asked, 72), wanted)
-    net = GradNet(**{**QUICK, "epochs": 10}).fit(gallery)
+    net = GradNet(**settings).fit(gallery)
     assert precision(net.rank(asked, 72), wanted) > plain - 0.01
-    net.adopt(net.vectors, net.features, 5)  # the mean of five neighbours, as it was
-    assert precision(net.rank(asked, 72), wanted) < plain - 0.1
+    learned = GradNet(**{**settings, "k": 5, "concatenate": False}).fit(gallery)  # without the vectors
+    assert precision(learned.rank(asked, 72), wanted) < plain - 0.1
 
 
 def test_truncation_asks_for_queries():

@@ -19,6 +19,7 @@ from foldwalk.rerank.learned.gradnet.inputs import Inputs
 from foldwalk.rerank.learned.gradnet.parameters import GradNetParams
 from foldwalk.rerank.learned.gradnet.projection import Projection, blocks_of
 from foldwalk.rerank.learned.gradnet.saving import FORMAT, read_arrays, write_arrays
+from foldwalk.rerank.learned.gradnet.trained import Trained
 from samples import clustered
 
 pytest.importorskip("torch")
@@ -60,6 +61,12 @@ def naive_round(h0_items, h0_query, weights, affinity, edges, renormalise):
     return unit(np.hstack(outputs))
 
 
+def with_share(layers, inputs, share):
+    """Layers side by side, of which the first `inputs` numbers shall have that share of the squares."""
+    own, learned = layers[..., :inputs], layers[..., inputs:]
+    return np.concatenate([np.sqrt(share) * unit(own), np.sqrt(1 - share) * unit(learned)], axis=-1)
+
+
 @pytest.mark.parametrize(
     "changed", [{}, {"second_order": False}, {"renormalise": True}, {"kernel": "gaussian", "rounds": 1}]
 )
@@ -93,13 +100,14 @@ def test_a_query_goes_forward_as_the_equations_say(changed):
                 h0_items, h0_queries[q], trained_round.weights, affinity, edges, params.renormalise
             )
             rows.append(every[-1])
-            expected[q].append(every[-1])
+            expected[q].append(with_share(every[-1:], h0_items.shape[1], 1 / (1 + 0.4**2))[0])
         space, asked = every[:-1].astype(np.float32), np.array(rows, np.float32)
     whole = unit(np.array([np.hstack(parts) for parts in expected]))
     assert np.allclose(net.transform(QUERIES), whole, atol=1e-4 if params.rounds == 2 else 1e-5)
     # The items pass the same way: what was learned is what the weights give.
     width = net.features.shape[1] // params.rounds
-    assert np.allclose(unit(net.features[:, -width:]), every[:-1], atol=1e-4)
+    items = with_share(every[:-1], h0_items.shape[1], 1 / (1 + 0.4**2))  # 120 of them
+    assert np.allclose(unit(net.features[:, -width:]), items, atol=1e-4)
 
 
 def test_loading_and_unseen_queries_need_no_torch(tmp_path):
@@ -136,6 +144,21 @@ def test_a_file_of_the_first_format_still_opens(tmp_path):
     assert np.array_equal(old.transform(QUERIES), net.transform(QUERIES))  # by expansion
     with pytest.raises(BadInput, match="without its weights"):
         GradNet(**QUICK).fit(GALLERY, start=old)
+
+
+def test_the_share_of_the_vectors_is_kept(tmp_path):
+    """Before it was, few items did not count; a file says what its features were made with."""
+    net = GradNet(**QUICK).fit(GALLERY)
+    state = net.trained.state()
+
+    def share_of(arrays):
+        return Trained.restore(Kept(arrays), net.params, net.vectors).share
+
+    assert share_of(state) == net.trained.share > 0.8
+    assert share_of({name: a for name, a in state.items() if name != "share/own"}) == 0.25
+    net.trained.share = 1.5
+    with pytest.raises(BadInput, match="share/own"):
+        GradNet.load(net.save(tmp_path / "altered.safetensors"))
 
 
 def test_the_order_of_the_gallery_does_not_matter():

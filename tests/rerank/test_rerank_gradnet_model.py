@@ -88,7 +88,7 @@ def test_a_second_round_learns_on_the_graph_of_the_first():
     one, two = (GradNet(k=6, **{**QUICK, "rounds": rounds}).fit(GALLERY) for rounds in (1, 2))
     first, second = np.split(two.features, 2, axis=1)
     assert np.allclose(first * np.sqrt(2), one.features, atol=1e-6)
-    learned = knn_graph(Vectors(one.features), 6)
+    learned = knn_graph(Vectors(two.trained.spaces[0]), 6)  # eq. 17, every layer alike
     by_hand = GradNet(k=6, **{**QUICK, "rounds": 1}).fit_graph(one.vectors, learned)
     assert np.allclose(second * np.sqrt(2), by_hand.features, atol=1e-5)
     assert not np.allclose(first, second, atol=1e-2)

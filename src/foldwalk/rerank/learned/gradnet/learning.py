@@ -21,6 +21,7 @@ from foldwalk.rerank.learned.gradnet.graph import on_graph, reordered
 from foldwalk.rerank.learned.gradnet.inputs import Inputs, has_no_direction
 from foldwalk.rerank.learned.gradnet.parameters import GradNetParams
 from foldwalk.rerank.learned.gradnet.projection import ROWS, Projection, blocks_of
+from foldwalk.rerank.learned.gradnet.share import own_share, weighed
 from foldwalk.rerank.learned.gradnet.trained import Trained, side_by_side
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ class Learning:
             trainer = trainer_class(graph, p, self.seed)
             if start is not None:
                 trainer.start_from(start.rounds[min(len(rounds), len(start.rounds) - 1)].weights.state())
-            self._train(trainer, len(rounds), self._teller(learned))
+            share = own_share(p, rounds[0].k if rounds else near.k, len(self.vectors))
+            self._train(trainer, len(rounds), self._teller(learned, share))
             known = Round.of(Weights.of(trainer.weights()), graph, near)
             rounds.append(known.spread(self.order, len(self.vectors)))
             if len(rounds) == p.rounds or not around.k:
@@ -67,11 +69,11 @@ class Learning:
             features[nobody] = 0
             learned.append(features)
             around = knn_graph(Vectors(features), around.k, seed=self.seed)
-        kept = Trained(p, inputs, rounds)
+        kept = Trained(p, inputs, rounds, share)
         width = sum(features.shape[1] for features in learned) + trainer.dimensions
         if 0 < p.dimensions < width:
-            weighed = map(kept.weighed, self._blocks(learned, trainer, nobody))
-            kept.projection = Projection.learn(weighed, p.dimensions)
+            blocks = map(kept.weighed, self._blocks(learned, trainer, nobody))
+            kept.projection = Projection.learn(blocks, p.dimensions)
             width = kept.projection.axes.shape[1]
         features = np.empty((len(self.vectors), width), np.float32)
         places = blocks_of(self.order)
@@ -116,7 +118,7 @@ class Learning:
             raise
         return kept.finish(trainer.weights())
 
-    def _teller(self, before: list[Float32Array]) -> Callable[[Epoch], None]:
+    def _teller(self, before: list[Float32Array], share: float) -> Callable[[Epoch], None]:
         """Tells the listener of an epoch, counted over the rounds, with the features of all rounds so far."""
         done = list(before)
 
@@ -128,7 +130,8 @@ class Learning:
                     nobody = has_no_direction(self.vectors, self.params.metric)
                     now = epoch.features()
                     now[nobody] = 0
-                    return self._in_given_order(side_by_side([*done, now]))
+                    every = weighed(side_by_side([*done, now]), self.params, share, len(done) + 1)
+                    return self._in_given_order(every)
 
                 self.listener(replace(epoch, number=number, features=features))
 

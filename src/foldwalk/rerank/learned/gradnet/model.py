@@ -15,6 +15,7 @@ gives every item a feature vector; ranking is then plain search among the featur
     learning.py  the training as a whole, round after round
     checkpoint.py  an interrupted training goes on
     trained.py   what is kept of a training
+    share.py     how much of the features is the vector itself
     forward.py   unseen queries go forward through the network
     query.py     unseen queries by expansion (eq. 23)
     projection.py  features in fewer dimensions

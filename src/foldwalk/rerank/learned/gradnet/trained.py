@@ -16,30 +16,23 @@ from foldwalk.rerank.learned.gradnet.forward import Round
 from foldwalk.rerank.learned.gradnet.inputs import Inputs, has_no_direction
 from foldwalk.rerank.learned.gradnet.parameters import GradNetParams
 from foldwalk.rerank.learned.gradnet.projection import Projection
+from foldwalk.rerank.learned.gradnet.share import own_share, weighed
 
 
 @dataclass(eq=False)
 class Trained:
     """The way from a vector to its features: H0, then the network of each round, then the projection.
 
-    `spaces[r]` are the items' features of round r, among which a newcomer of the round after finds its
-    neighbours; the last round needs none.
+    `share` is that of H(0) in the features. `spaces[r]` are the items' features of round r, among which a
+    newcomer of the round after finds its neighbours; the last round needs none.
     """
 
     params: GradNetParams
     inputs: Inputs
     rounds: list[Round]
+    share: float
     spaces: list[Float32Array] = field(default_factory=list)
     projection: Projection | None = None
-
-    @property
-    def own_share(self) -> float:
-        """The share of H(0) in the cosine of one round.
-
-        An item counts twice as much as each of its k neighbours, so that one false neighbour cannot outweigh
-        it. Layers side by side (eq. 17) give H(0) one part of four, with three layers; it is never less.
-        """
-        return max(1 / (1 + len(self.params.sizes)), 2 / (2 + self.k))
 
     @property
     def k(self) -> int:
@@ -61,19 +54,12 @@ class Trained:
 
     def narrow(self, features: Float32Array) -> Float32Array:
         """Features of all rounds side by side as they are searched: H(0) with its share, and projected."""
-        weighed = self.weighed(features)
-        return weighed if self.projection is None else self.projection.place(weighed)
+        whole = self.weighed(features)
+        return whole if self.projection is None else self.projection.place(whole)
 
     def weighed(self, features: Float32Array) -> Float32Array:
-        """The same with `own_share`, scaled to length one again."""
-        layers, own = len(self.params.sizes), self.own_share
-        if not self.params.concatenate or own <= 1 / (1 + layers):
-            return features
-        width = features.shape[1] // len(self.rounds)
-        inputs = width - sum(self.params.sizes)
-        scale = np.full(width, np.sqrt((1 - own) * (1 + layers) / layers), np.float32)
-        scale[:inputs] = np.sqrt(own * (1 + layers))
-        return Vectors(features * np.tile(scale, len(self.rounds))).unit().values
+        """The same before the projection."""
+        return weighed(features, self.params, self.share, len(self.rounds))
 
     def spread(self, places: IntArray, n: int) -> Trained:
         """The same among n items, item i being places[i] there; the others take no part."""
@@ -83,7 +69,7 @@ class Trained:
             wide[places] = space
             spaces.append(wide)
         rounds = [trained.spread(places, n) for trained in self.rounds]
-        return Trained(self.params, self.inputs, rounds, spaces, self.projection)
+        return Trained(self.params, self.inputs, rounds, self.share, spaces, self.projection)
 
     @cached_property
     def _searchers(self) -> list[Searcher]:
@@ -93,6 +79,7 @@ class Trained:
         arrays = {f"inputs/{name}": array for name, array in self.inputs.state().items()}
         for number, trained in enumerate(self.rounds):
             arrays |= {f"round{number}/{name}": array for name, array in trained.state().items()}
+        arrays["share/own"] = np.array(self.share)
         arrays |= {f"space{number}/features": space for number, space in enumerate(self.spaces)}
         if self.projection is not None:
             arrays["projection/axes"] = self.projection.axes
@@ -110,7 +97,11 @@ class Trained:
         wide = width + sum(params.sizes) if params.concatenate else params.sizes[-1]
         spaces = [kept.numbers(f"space{r}/features", n, wide) for r in range(count - 1)]
         axes = kept.numbers("projection/axes", count * wide, None) if "projection" in parts else None
-        return cls(params, inputs, rounds, spaces, None if axes is None else Projection(axes))
+        # Before the share was kept, few items did not count.
+        share = own_share(params, rounds[0].k, np.inf)
+        if "share" in parts:
+            share = kept.number("share/own", low=0, high=1)
+        return cls(params, inputs, rounds, share, spaces, None if axes is None else Projection(axes))
 
     def width(self, dim: int) -> int:
         """How many numbers the features of a vector of `dim` have."""

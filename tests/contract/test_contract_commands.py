@@ -82,21 +82,10 @@ def parameters(command: str) -> list[Parameter]:
     return found
 
 
-BEING_MENDED = {
-    "add-metadata": "metadata that is nested too deep",
-    "index-metadata": "an index that came to nothing is not left behind, whatever the error",
-    "serve-host": "addresses that the service cannot listen at",
-    "serve-upload_mb": "limits of the service that are no numbers",
-}
-
-
 def cases() -> Iterator[Any]:
     for command in COMMANDS:
         for parameter in parameters(command):
-            name = f"{command}-{parameter.name}"
-            why = BEING_MENDED.get(name)
-            marks = [pytest.mark.xfail(strict=False, reason=why)] if why else []
-            yield pytest.param(command, parameter, id=name, marks=marks)
+            yield pytest.param(command, parameter, id=f"{command}-{parameter.name}")
 
 
 def arguments(command: str, replaced: str = "", value: str = "") -> list[str]:

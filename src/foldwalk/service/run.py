@@ -61,8 +61,10 @@ def serve(
 def _listening(host: str, port: int, settings: ServiceSettings) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
+        # A name that cannot be one is found out before there is a socket that would stay open.
+        socket.getaddrinfo(host, port, family, socket.SOCK_STREAM)
         connection = socket.create_server((host, port), family=family, backlog=settings.backlog)
-    except (OSError, OverflowError) as error:
+    except (OSError, OverflowError, TypeError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise BadInput(
             f"{host}:{port} cannot be listened at: {reason}; choose another --port or --host."

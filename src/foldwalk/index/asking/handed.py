@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Self
 
 import numpy as np
 
+from foldwalk.core.array_files import read_npz
 from foldwalk.core.errors import BadInput
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import AnyArray
@@ -34,8 +36,7 @@ class Handed:
     @classmethod
     def read(cls, path: str | os.PathLike[str], items: int, metric: str) -> Self:
         try:
-            with np.load(path, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
+            arrays = read_npz(Path(path))
             return cls(state_from(arrays), neighbors_from(arrays, items, metric))
         except BadInput:
             raise

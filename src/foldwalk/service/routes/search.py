@@ -9,6 +9,7 @@ from fastapi import APIRouter, Request, Response
 from foldwalk.core import BadInput
 from foldwalk.service.answers import Explained, Found, Map
 from foldwalk.service.bodies import ExplainBody, SearchBody, documented
+from foldwalk.service.errors import without_paths
 from foldwalk.service.routes.access import TheEngine, TheMap, TheMetrics, failures
 from foldwalk.service.routes.freedom import ChoosesFreely
 
@@ -32,7 +33,7 @@ async def search(
     _refuse_long(body.where or {}, engine.settings.where_values)
     results, wanted, note = await engine.search(body, free)
     metrics.search(results.seconds)
-    stand = {"wanted": wanted, "fitted": not note, "note": note}
+    stand = {"wanted": wanted, "fitted": not note, "note": without_paths(note, engine.index.path)}
     return {**vars(results), **stand, "version": engine.index.version}
 
 

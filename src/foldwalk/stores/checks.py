@@ -29,6 +29,15 @@ def check_key(key: object) -> str:
     return key
 
 
+def is_text(name: str) -> bool:
+    """Whether it is Unicode as a whole; a file's name need not be."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def check_keys(keys: Iterable[str]) -> list[str]:
     """Keys that are fine each and all different."""
     if isinstance(keys, (str, bytes)):

@@ -12,6 +12,7 @@ import numpy as np
 
 from foldwalk.core.types import Float32Array
 from foldwalk.stores.base import Writer
+from foldwalk.stores.checks import is_text
 from foldwalk.stores.errors import unknown_key
 from foldwalk.stores.folder import mending
 from foldwalk.stores.folder.blocks import append, cut_leftovers, map_rows, next_block
@@ -41,7 +42,8 @@ class FolderWriter(Writer):
 
     def known(self, keys: Iterable[str]) -> dict[str, Known]:
         columns = f"size, mtime, metadata, source, {digest_column(State.read(self.db).format)}"
-        found = {key: self._one(columns, key) for key in keys}
+        # A name that is no text, as a file's may be, is no key either, and SQLite would not take it.
+        found = {key: self._one(columns, key) for key in keys if is_text(key)}
         return {key: Known(*row) for key, row in found.items() if row is not None}
 
     def put_items(self, rows: Float32Array, records: Sequence[Record], identity: str | None) -> Counts:

@@ -279,8 +279,9 @@ def test_a_search_says_that_it_trains_first(run):
     code, _, said = run(*ask)
     assert code == 0
     assert said.startswith(first)
-    assert run(*ask)[2] == ""
-    assert run("search", "x.fold", "é3")[2] == ""
+    # A slow machine may tell of its progress.
+    assert "is trained" not in run(*ask)[2]
+    assert "is trained" not in run("search", "x.fold", "é3")[2]
 
 
 def test_what_an_index_refuses(run):

@@ -19,6 +19,7 @@ from foldwalk.core.whole_files import write_whole
 from foldwalk.index import Index, Key
 from foldwalk.stores import CannotWrite, Damaged, Record
 from foldwalk.stores.arrays import get_arrays, put_arrays
+from foldwalk.stores.folder.blocks import checksum
 from foldwalk.stores.folder.checksums import SEALED, seal, teach
 from samples import clustered
 
@@ -229,6 +230,28 @@ def test_a_thumbnail_that_is_a_number_takes_no_memory(evil):
     sql(evil, "INSERT INTO thumbnails (number, jpeg) VALUES (1, 100000000000)")
     with Index.open(evil) as index, pytest.raises(Damaged, match="no picture"):
         index.thumbnail("a1")
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, 3e38])
+def test_numbers_that_no_vector_has_reach_no_kernel(evil, number):
+    block = evil / "blocks" / "000001.f32"
+    rows = np.fromfile(block, np.float32)
+    rows[21] = number
+    rows.tofile(block)
+    shutil.rmtree(evil / "derived")
+    (evil / "derived").mkdir()
+    sql(evil, f"UPDATE segments SET checksum = '{checksum(rows.reshape(60, 8))}'")
+    with Index.open(evil) as index:
+        for call in (
+            lambda: index.search(Key("a1"), method="plain"),
+            lambda: index.search(VECTORS[0], method="cas"),
+            lambda: index.store.search(VECTORS[:1], 3),
+            lambda: index.store.fetch(["a2"]),
+        ):
+            with pytest.raises(Damaged, match="numbers"):
+                call()
+        assert index.store.fetch(["a1"]).found.all()
+        assert not index.verify().ok
 
 
 # What is derived --------------------------------------------------------------------------------------------

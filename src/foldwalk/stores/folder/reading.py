@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from foldwalk.core.types import IntArray
+from foldwalk.core.types import Float32Array, IntArray
 from foldwalk.stores.errors import lost
+from foldwalk.stores.folder.blocks import ROWS_AT_A_TIME
 from foldwalk.stores.metadata import metadata_of
 from foldwalk.stores.types import Item
 
+LARGEST_OF_LENGTH_ONE = 1.001
 Columns = tuple[IntArray, list[str], IntArray, list[str]]
 
 
@@ -34,6 +36,16 @@ def places(found: Iterable[Any], rows: int) -> IntArray:
     if len(asked) and (asked.min() < 0 or asked.max() >= rows):
         raise lost("an item of the catalogue points behind the last vector")
     return asked
+
+
+def check_numbers(rows: Float32Array, metric: str) -> Float32Array:
+    """Refuse numbers that no vector of this metric has, before anybody computes with them."""
+    largest = LARGEST_OF_LENGTH_ONE if metric == "cosine" else np.finfo(np.float32).max
+    for start in range(0, len(rows), ROWS_AT_A_TIME):
+        part = rows[start : start + ROWS_AT_A_TIME]
+        if not (part.min() >= -largest and part.max() <= largest):  # NaN is neither
+            raise lost("a stored vector has numbers that none has by its metric")
+    return rows
 
 
 def item(found: Any) -> Item:

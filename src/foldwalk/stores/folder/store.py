@@ -45,6 +45,7 @@ class FolderStore(Store):
         self.catalog = catalog
         self.rows = RowFiles(catalog.folder)
         self.url = self.place = str(catalog.folder)
+        self._looked_at = ("", 0)
 
     # Open and close ---------------------------------------------------------------------------------------
 
@@ -86,20 +87,27 @@ class FolderStore(Store):
         query = "SELECT number, key, row, metadata FROM items WHERE number > ? ORDER BY number LIMIT ?"
         state, found, stored = self._read(query, (after, batch))
         numbers, keys, places, texts = reading.columns(found, state.rows)
-        return Batch(numbers, keys, texts, stored[places] if with_vectors else stored[:0])
+        wanted = stored[places] if with_vectors else stored[:0]
+        return Batch(numbers, keys, texts, reading.check_numbers(wanted, state.metric))
 
     def snapshot(self) -> Snapshot:
         query = "SELECT number, key, row, metadata FROM items ORDER BY number"
         state, found, stored = self._read(query)
         numbers, keys, places, texts = reading.columns(found, state.rows)
         gapless = np.array_equal(places, np.arange(state.rows))
-        return Snapshot(state.facts(), numbers, keys, texts, lambda: stored if gapless else stored[places])
+
+        def gather() -> Float32Array:
+            self._check_once(state, stored)
+            return stored if gapless else stored[places]
+
+        return Snapshot(state.facts(), numbers, keys, texts, gather)
 
     def fetch(self, keys: Sequence[str]) -> Fetched:
         state, rows, stored = self._read("SELECT row FROM items WHERE key = ?", each=keys)
         found = np.array([row is not None for row in rows], bool)
         out = np.zeros((len(keys), state.dim or 0), np.float32)
-        out[found] = stored[reading.places((row[0] for row in rows if row is not None), state.rows)]
+        wanted = stored[reading.places((row[0] for row in rows if row is not None), state.rows)]
+        out[found] = reading.check_numbers(wanted, state.metric)
         return Fetched(out, found)
 
     def items(self, keys: Sequence[str]) -> list[Item | None]:
@@ -147,6 +155,12 @@ class FolderStore(Store):
             except Damaged:
                 if self.catalog.state().block == state.block:
                     raise  # else the file was replaced by a rebuild just now: look again
+
+    def _check_once(self, state: State, stored: Float32Array) -> None:
+        """Look at the numbers of the vectors that came since the last time."""
+        block, rows = self._looked_at
+        reading.check_numbers(stored[rows:] if block == state.block else stored, state.metric)
+        self._looked_at = (state.block, state.rows)
 
     # Change -----------------------------------------------------------------------------------------------
 

@@ -99,7 +99,7 @@ def _vector_problems(index: Path, state: State) -> Iterator[str]:
         if not np.isfinite(part).all():
             yield f"among vectors {start} to {start + len(part) - 1} a number is not finite."
         elif state.metric == "cosine":
-            with np.errstate(over="ignore"):  # an infinite length is not one either
+            with np.errstate(over="ignore"):
                 lengths = np.linalg.norm(part, axis=1)
             if ((np.abs(lengths - 1) > UNIT_LENGTH) & (lengths > 0)).any():
                 yield f"among vectors {start} to {start + len(part) - 1} a length is not one."

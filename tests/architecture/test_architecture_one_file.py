@@ -78,16 +78,16 @@ class Mirrored(View):
         return -values
 '''
 
-TRAINING = '''"""Pairs, as pml has them, under a name of their own."""
+TRAINING = '''"""Couples: what pml has, under a name of its own."""
 
 from foldwalk.learn.trainings import register
 from foldwalk.learn.trainings.pml import Pml
 
 
 @register
-class Pairs(Pml):
-    name = "pairs"
-    summary = "pairs"
+class Couples(Pml):
+    name = "couples"
+    summary = "couples"
     paper = "none: made for a test"
 '''
 
@@ -105,7 +105,7 @@ ADDED = {
     "views": ("mirrored", "views/mirrored.py", VIEW),
     "datasets": ("attic", "datasets/sets/attic.py", DATASET),
     "backbones": ("colour", "descriptors/backbones/colour.py", BACKBONE),
-    "trainings": ("pairs", "learn/trainings/pairs.py", TRAINING),
+    "trainings": ("couples", "learn/trainings/couples.py", TRAINING),
     "stores": ("shelf", "stores/shelf.py", store_file()),
 }
 NAMES = [name for name, _, _ in ADDED.values()]
@@ -148,7 +148,7 @@ def test_the_generated_pages_describe_it(copy: Path) -> None:
 
 def test_its_contract_holds(copy: Path) -> None:
     # Kernels would be compiled anew for the copy: the whole contract of the method is in test_docs_examples.
-    chosen = "not index and (mutual_rank and card or mirrored or attic or colour or pairs or shelf)"
+    chosen = "not index and (mutual_rank and card or mirrored or attic or colour or couples or shelf)"
     told = python(
         copy,
         *("-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", "-vv", "-k", chosen, "tests/contract"),

@@ -89,5 +89,5 @@ def files_of(package: Path) -> dict[str, bytes]:
     return {
         path.relative_to(package).as_posix(): path.read_bytes()
         for path in package.rglob("*")
-        if path.is_file() and path.suffix != ".pyc"
+        if path.is_file() and "__pycache__" not in path.parts
     }

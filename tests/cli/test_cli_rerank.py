@@ -186,7 +186,7 @@ def _nothing(folder: Path) -> None:
         (_other_dimension, [], "9 dimensions, but 8 were expected"),
         (_pickle, [], "a pickle, which is never opened"),
         (_objects, [], "something other than an array of numbers"),
-        (_truncated, [], "is damaged"),
+        (_truncated, [], "fewer numbers than its head declares"),
         (_text, [], "is no .npy file"),
         (_missing, [], "does not exist"),
         (_folder_instead, [], "does not exist or is not a file"),

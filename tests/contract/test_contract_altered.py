@@ -56,6 +56,8 @@ def test_altered_arrays_are_refused_and_never_crash(name, told):
     for key, what, outcome in told.get(name, []):
         if key == "pairs_indptr" and what == "too long":
             allowed = {"no ranking"}  # one more row, which knows nobody
+        elif key == "state_share/own" and what == "missing":
+            allowed = {"other ranking"}  # as files of before it was kept, which say nothing of few items
         elif what == "missing":
             allowed = {"refused", "same"}
         else:

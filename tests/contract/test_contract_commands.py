@@ -40,6 +40,9 @@ CALLS: dict[str, dict[str, str]] = {
     "index": {"source": "v.npy", "out": "new.fold"},
     "search": {"index": "x.fold", "queries": "v:1", "method": "plain"},
     "explain": {"index": "x.fold", "query": "v:1", "key": "v:2", "method": "plain"},
+    "sync": {"index": "p.fold"},
+    "restore": {"source": "x.fold", "out": "back.fold"},
+    "backup": {"index": "x.fold", "out": "copy.fold"},
     "remove": {"index": "x.fold", "keys": "v:1"},
     "export": {"index": "x.fold", "out": "e.npz"},
     "describe": {"sources": "v.npy", "out": "d.npz"},
@@ -116,7 +119,7 @@ def bad(tmp_path_factory, good) -> dict[str, list[str]]:
 
 @pytest.fixture(scope="module")
 def good(tmp_path_factory) -> Path:
-    """What a working call needs: vectors, the same with labels, an index of them, pictures."""
+    """What a working call needs: vectors, the same with labels, an index of them, pictures and theirs."""
     folder = tmp_path_factory.mktemp("good")
     vectors, labels = clustered(n=24, d=4)
     np.save(folder / "v.npy", vectors)
@@ -125,6 +128,8 @@ def good(tmp_path_factory) -> Path:
     Image.new("RGB", (20, 20), (40, 90, 200)).save(folder / "photos" / "blue.png")
     with Index.create(folder / "x.fold", backbone=None) as index:
         index.import_file(folder / "v.npy")
+    with Index.create(folder / "p.fold", backbone="pixels") as index:
+        index.add_images(folder / "photos")
     return folder
 
 

@@ -92,7 +92,7 @@ def test_bad_files_are_refused(tmp_path: Path, save_features) -> None:
     for suffix in (".npz", ".npy", ".mat"):
         path = tmp_path / f"junk{suffix}"
         path.write_bytes(b"this is no array at all, whatever its name says" * 9)
-        refused(path, "cannot be read as a MATLAB file" if suffix == ".mat" else "is no .npy|is damaged")
+        refused(path, "cannot be read as a MATLAB file" if suffix == ".mat" else "is no .np")
 
 
 def test_objects_are_never_unpickled(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def test_a_damaged_index_is_said_and_ends_the_service(own_index: Path, damage: s
     said = subprocess.run(command, capture_output=True, text=True, timeout=WAIT, check=False)
     assert said.returncode == 2
     assert said.stderr.splitlines()[-1].startswith("foldwalk: ")
-    assert str(own_index) in said.stderr.splitlines()[-1]
+    assert "backup" in said.stderr.splitlines()[-1]  # how to get it back
     assert "Traceback" not in said.stderr
 
 

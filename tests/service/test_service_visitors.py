@@ -160,7 +160,7 @@ def test_an_upload_stays_on_the_disk_until_its_turn_and_not_longer(
 ) -> None:
     content, seen = b"x" * 3_000_000, []
 
-    async def instead(body) -> None:
+    async def instead(body, *_: object) -> None:
         seen.append((body._upload, body._upload._rolled, body.picture == body.picture == content))
         raise BadInput("enough.")
 

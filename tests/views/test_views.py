@@ -64,7 +64,7 @@ def test_what_cannot_have_been_learned_is_refused():
     singular = name.replace("axes", "singular")
     broken = [
         state | {name: state[name][:3]},
-        state | {name: state[name].astype(np.float64)},
+        state | {name: state[name] * 1e6},
         state | {name: np.full_like(state[name], np.nan)},
         state | {singular: -state[singular]},
         {},

@@ -20,7 +20,7 @@ def read_text_file(path: Path, what: str = "", longest: int | None = None) -> st
         if longest is not None and path.stat().st_size > longest:
             raise BadInput(f"{name} is longer than {longest} bytes, which no such file is.")
         need_memory(OF_A_LETTER * path.stat().st_size, name)
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")  # a mark at its head is no part of it
     except (BadInput, MissingData):
         raise
     except OSError as error:

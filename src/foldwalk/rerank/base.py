@@ -395,10 +395,15 @@ class Reranker(Parameterized, ABC):
 
     def _seen(self, kept: Kept | None) -> Seen:
         inner = {**self.get_params(), "views": RAW}
-        seen, names = Seen(lambda _: type(self)(**inner)), self.params.views.split(",")
+        names = self.params.views.split(",")
+        place = self.vectors, self.candidates, self._neighbors
+
+        def create(_: str) -> Reranker:
+            return type(self)(**inner)
+
         if kept is not None:
-            return seen.restore(names, kept, self.vectors, self.candidates, self._neighbors)
-        return seen.fit(names, self.vectors, self.candidates, self._neighbors)
+            return Seen().restore(create, names, kept, *place)
+        return Seen().fit(create, names, *place)
 
     def _filled(
         self, reached: Reached, own: IntArray | None, top: int, plain_of: Callable[[IntArray], Neighbors]

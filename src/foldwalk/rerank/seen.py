@@ -27,27 +27,30 @@ DEEP = 400  # of each view's answer that are fused
 
 
 class Seen:
-    """One method for each view, all of the same items; `create` makes that of a view by its name."""
+    """One method for each view, all of the same items."""
 
-    def __init__(self, create: Callable[[str], Reranker]) -> None:
-        self.create = create
+    def __init__(self) -> None:
         self.views: dict[str, Chain] = {}
         self.methods: dict[str, Reranker] = {}
 
     def fit(
         self,
+        create: Callable[[str], Reranker],
         names: Sequence[str],
         vectors: Vectors,
         candidates: int,
         neighbors: Neighbors | None,
         pairs: KnownPairs | None = None,
     ) -> Seen:
-        """Learn the views from those that may be answered, and fit. `neighbors` are those of the raw view."""
+        """Learn the views from those that may be answered, and fit what `create` makes for each by its name.
+
+        `neighbors` are those of the raw view.
+        """
         self.views = views.learn(names, vectors.values[:candidates])
         for name, view in self.views.items():
             known = neighbors if name == RAW else None
             seen = _as_seen(view, vectors)
-            method = self.create(name)
+            method = create(name)
             self.methods[name] = method.adopt(seen, candidates=candidates, neighbors=known, pairs=pairs)
         return self
 
@@ -66,6 +69,7 @@ class Seen:
 
     def restore(
         self,
+        create: Callable[[str], Reranker],
         names: Sequence[str],
         kept: Kept,
         vectors: Vectors,
@@ -78,7 +82,7 @@ class Seen:
         self.views = views.restore(states, vectors.dim)
         for name, view in self.views.items():
             known = neighbors if name == RAW else _neighbors(kept, name, len(vectors))
-            self.methods[name] = self.create(name).adopt(
+            self.methods[name] = create(name).adopt(
                 _as_seen(view, vectors),
                 candidates=candidates,
                 neighbors=known,

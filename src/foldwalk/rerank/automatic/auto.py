@@ -127,13 +127,16 @@ class Auto(Reranker):
     def _see(self, kept: Kept | None) -> None:
         known = self.neighbors(self.as_many_as_given(WIDEST))
         self.choice = choice = Choice.of(known, self.candidates, self._views(self.candidates))
-        self.seen = Seen(lambda name: self._walk(choice) if name in choice.walked else self._plain())
         place = self.vectors, self.candidates, known if known.k else None, self.pairs
+
+        def create(name: str) -> Reranker:
+            return self._walk(choice) if name in choice.walked else self._plain()
+
         if kept is None:
-            self.seen.fit(choice.views, *place)
+            self.seen = Seen().fit(create, choice.views, *place)
             self.delta = self._delta()
         else:
-            self.seen.restore(choice.views, kept, *place)
+            self.seen = Seen().restore(create, choice.views, kept, *place)
             self.delta = kept.numbers("delta", len(self.vectors), low=0)
 
     def _views(self, candidates: int) -> tuple[str, ...]:

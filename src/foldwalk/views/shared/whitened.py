@@ -10,12 +10,14 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from foldwalk.core.checked_arrays import checked_numbers
 from foldwalk.core.errors import BadInput
 from foldwalk.core.types import AnyArray, Float32Array
 from foldwalk.views.base import Collection, View, root, unit
 from foldwalk.views.shared.axes import Axes
 
 PARTS = ("mean", "axes", "singular")
+LONGEST, SHORTEST = 1.01, 1e-12
 
 
 class Whitened(View):
@@ -33,13 +35,13 @@ class Whitened(View):
         return {"mean": self.axes.mean, "axes": self.axes.axes, "singular": self.axes.singular}
 
     def restore(self, state: dict[str, AnyArray], dim: int) -> Self:
-        parts = [np.asarray(state.get(name, np.zeros(0))) for name in PARTS]
-        mean, axes, singular = parts
-        sized = mean.shape == (dim,) and axes.shape == (dim, len(singular)) and singular.ndim == 1
-        sized = sized and state.keys() == {*PARTS}
-        if not (sized and all(p.dtype == np.float32 and np.isfinite(p).all() for p in parts)):
-            raise BadInput(f"what is kept of the view {self.name} does not fit vectors of {dim} dimensions.")
-        if not (singular > 0).all():
-            raise BadInput(f"what is kept of the view {self.name} has an axis without length.")
+        if state.keys() != {*PARTS}:
+            raise BadInput(f"what is kept of the view {self.name} is not {', '.join(PARTS)}.")
+        mean, axes, singular = (np.asarray(state[name]) for name in PARTS)
+        of = f"of the view {self.name}"
+        # Axes have length one; whatever is larger could not have been learned, and might overflow.
+        mean = checked_numbers(mean, f"the mean {of}", (dim,), low=-LONGEST, high=LONGEST)
+        axes = checked_numbers(axes, f"the axes {of}", (dim, None), low=-LONGEST, high=LONGEST)
+        singular = checked_numbers(singular, f"the lengths {of}", (axes.shape[1],), low=SHORTEST)
         self.axes = Axes(mean, axes, singular)
         return self

@@ -130,6 +130,17 @@ def test_upload_results_and_why(page: Page, url: str) -> None:
     expect(strip).to_be_hidden()
 
 
+def test_a_picture_is_searched_with_before_the_methods_have_come(page: Page, url: str) -> None:
+    held: list[Route] = []
+    page.route("**/api/methods", lambda route: held.append(route))
+    page.goto(url)
+    upload(page, png(drawn("disc", 4)))
+    expect(page.locator("#walk-list .tile").first).to_have_attribute("data-key", "disc/04.png")
+    for route in held:
+        route.continue_()
+    expect(page.locator("#method")).to_have_value("cas")
+
+
 def test_visitors_choose_among_presets(page: Page, url: str) -> None:
     page.goto(f"{url}/?key=bar/03.png")
     expect(page.locator("#walk-list .tile")).to_have_count(20)

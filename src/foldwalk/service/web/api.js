@@ -35,7 +35,7 @@ function post(path, subject, fields, signal) {
     return ask(path, { method: "POST", body, signal, headers: { "Content-Type": "application/json" } });
   }
   const body = new FormData();
-  for (const [name, value] of Object.entries(fields)) {
+  for (const [name, value] of Object.entries(fields).filter(([, value]) => value !== undefined)) {
     body.append(name, typeof value === "object" ? JSON.stringify(value) : value);
   }
   body.append("picture", subject.file, "picture");

@@ -137,7 +137,7 @@ async function browse() {
 
 function remember(key) {
   const address = new URL(location.href);
-  address.search = new URLSearchParams({ key, method: choice().method });
+  address.search = new URLSearchParams({ key, method: choice().method ?? "" });
   if (address.href !== location.href) history.pushState(null, "", address);
 }
 

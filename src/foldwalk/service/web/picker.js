@@ -44,7 +44,9 @@ export function choice() {
     const value = valueOf(field);
     if (value !== JSON.parse(field.dataset.default)) parameters[field.dataset.parameter] = value;
   }
-  return { method: byId("method").value, top: Number(byId("top").value), fold: byId("fold").checked, parameters };
+  // A picture may be dropped before the methods have come: the service then takes its own.
+  const chosen = cards.length ? { method: byId("method").value, top: Number(byId("top").value) } : {};
+  return { ...chosen, fold: byId("fold").checked, parameters };
 }
 
 function valueOf(field) {

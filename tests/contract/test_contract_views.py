@@ -87,7 +87,7 @@ def test_every_view(name):
     assert np.allclose(np.linalg.norm(np.delete(seen, 3, axis=0), axis=1), 1, atol=1e-5)
     # A row does not depend on who is asked about beside it.
     assert np.allclose(view.see(items[7:8]), seen[7:8], atol=1e-6)
-    again = views.restore({name: view.state()}, items.shape[1])[name]
+    again = views.restore([name], view.state(), items.shape[1])[name]
     assert again.see(items).tobytes() == seen.tobytes()
     assert views.learn([name], items.copy())[name].see(items).tobytes() == seen.tobytes()
     for part in name.split("+"):

@@ -164,8 +164,13 @@ def test_it_says_what_it_did():
     assert ranking.note.endswith("in 3 views.")
     assert ranking.top(2).note == ranking.note
     assert rerank.create("auto", effort="low").fit(items).rank_self(5).note.endswith("in 2 views.")
-    assert rerank.create("auto", views="raw").fit(items).rank_self(5).note.endswith("in one view.")
-    assert rerank.create("auto", metric="euclidean").fit(items).rank_self(5).note.endswith("in one view.")
+    assert rerank.create("auto", views="raw").fit(items).rank_self(5).note.endswith("in the raw view alone.")
+    assert (
+        rerank.create("auto", metric="euclidean")
+        .fit(items)
+        .rank_self(5)
+        .note.endswith("in the raw view alone.")
+    )
     assert rerank.create("cas").fit(items).rank_self(5).note == ""
 
 

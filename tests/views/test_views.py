@@ -71,8 +71,10 @@ def test_what_cannot_have_been_learned_is_refused():
     ]
     for one in broken:
         with pytest.raises(BadInput, match="view w50"):
-            views.restore({"w50": one}, items.shape[1])
+            views.restore(["w50"], one, items.shape[1])
     with pytest.raises(BadInput):
-        views.restore({"w50": state}, items.shape[1] + 1)
+        views.restore(["w50"], state, items.shape[1] + 1)
+    with pytest.raises(BadInput, match="belongs to none"):
+        views.restore(["w50"], state | {"mean": state[name]}, items.shape[1])
     with pytest.raises(UnknownName, match="did you mean w50"):
         views.create("w51")

@@ -41,7 +41,7 @@ from foldwalk.rerank.order import Reached, complete, filled
 from foldwalk.rerank.parameterized import Parameterized
 from foldwalk.rerank.params import parameters_of
 from foldwalk.rerank.precomputed import DENSE_UP_TO, NO_QUERIES, KnownPairs
-from foldwalk.rerank.seen import RAW, Seen
+from foldwalk.rerank.seen import RAW, LearnedViews, Seen
 from foldwalk.rerank.short_lists import rerank_lists
 
 SAMPLE, FEW = 2_000, 256
@@ -75,6 +75,7 @@ class Reranker(Parameterized, ABC):
         self.candidates = 0
         self.vector_scale = 1.0  # of the vectors: queries are brought to it
         self.in_views: Seen | None = None
+        self.known_views: LearnedViews | None = None
 
     # What a user calls ------------------------------------------------------------------------------------
 
@@ -171,11 +172,13 @@ class Reranker(Parameterized, ABC):
         neighbors: Neighbors | None = None,
         state: dict[str, AnyArray] | None = None,
         pairs: KnownPairs | None = None,
+        learned: LearnedViews | None = None,
     ) -> Self:
         """Take over a gallery as the metric sees it, without a copy; the first `candidates` may be answered.
 
         With its `neighbors` nothing is searched, and with the `state` of a method that was fitted to the same
         gallery nothing is computed again. `pairs` are what is known where `vectors` are only their numbers.
+        With `learned` it looks through views that are known, and `state` is what `state(whole=False)` gave.
         """
         refuse_forked()
         metric = self.params.metric if pairs is None else pairs.metric
@@ -190,7 +193,7 @@ class Reranker(Parameterized, ABC):
                 f"{self.name}: dense=True holds n x n numbers and is refused above {DENSE_UP_TO} items, "
                 f"but there are {len(vectors)}: leave it out."
             )
-        self._vectors, self.pairs = vectors, pairs
+        self._vectors, self.pairs, self.known_views = vectors, pairs, learned
         self._neighbors, self._given = neighbors, neighbors is not None
         self.candidates = len(vectors) if candidates is None else candidates
         self.vector_scale = vectors.scale
@@ -213,10 +216,19 @@ class Reranker(Parameterized, ABC):
             raise
         return self
 
-    def state(self) -> dict[str, AnyArray]:
-        """What fitting computed, for `adopt`; empty where computing it again is as quick."""
+    def state(self, whole: bool = True) -> dict[str, AnyArray]:
+        """What fitting computed, for `adopt`; empty where computing it again is as quick.
+
+        Without `whole`, views that came as `learned`, and the neighbours in them, are left out.
+        """
         _ = self.vectors  # refuses where there is none
-        return flatten(self._state() if self.in_views is None else self.in_views.state())
+        return flatten(self._state() if self.in_views is None else self.in_views.state(whole))
+
+    def views_wanted(self, n: int) -> tuple[str, ...]:  # noqa: ARG002
+        """The views of n items that it looks through, beside the raw one."""
+        if not self._looks_through_views():
+            return ()
+        return tuple(name for name in self.params.views.split(",") if name != RAW)
 
     @property
     def known_neighbors(self) -> Neighbors | None:
@@ -397,13 +409,14 @@ class Reranker(Parameterized, ABC):
         inner = {**self.get_params(), "views": RAW}
         names = self.params.views.split(",")
         place = self.vectors, self.candidates, self._neighbors
+        seen = Seen(self.known_views, names if self._wanted(len(self.vectors)) else ())
 
         def create(_: str) -> Reranker:
             return type(self)(**inner)
 
         if kept is not None:
-            return Seen().restore(create, names, kept, *place)
-        return Seen().fit(create, names, *place)
+            return seen.restore(create, names, kept, *place)
+        return seen.fit(create, names, *place)
 
     def _filled(
         self, reached: Reached, own: IntArray | None, top: int, plain_of: Callable[[IntArray], Neighbors]

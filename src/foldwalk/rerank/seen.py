@@ -6,8 +6,8 @@ views. What no view reaches follows by similarity in the first of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from foldwalk import views
 from foldwalk.core.neighbors import Neighbors
@@ -26,12 +26,30 @@ RAW = "raw"
 DEEP = 400  # of each view's answer that are fused
 
 
+class LearnedViews(Protocol):
+    """Views that were learned before, and what is known of the items in them.
+
+    `version` tells them from others of the same names.
+    """
+
+    @property
+    def version(self) -> int: ...
+
+    def views(self, names: Sequence[str]) -> dict[str, Chain]: ...
+
+    def neighbors(self, name: str, seen: Vectors) -> Neighbors:
+        """Of the items as a view shows them."""
+
+
 class Seen:
     """One method for each view, all of the same items."""
 
-    def __init__(self) -> None:
+    def __init__(self, learned: LearnedViews | None = None, listed: Collection[str] = ()) -> None:
+        """Views are `learned` before, or by `fit`; `listed` are those whose neighbours are needed."""
+        self.learned, self.listed = learned, listed
         self.views: dict[str, Chain] = {}
         self.methods: dict[str, Reranker] = {}
+        self._handed: set[str] = set()  # views whose neighbours are those that were known
 
     def fit(
         self,
@@ -42,26 +60,39 @@ class Seen:
         neighbors: Neighbors | None,
         pairs: KnownPairs | None = None,
     ) -> Seen:
-        """Learn the views from those that may be answered, and fit what `create` makes for each by its name.
+        """Fit what `create` makes for each view by its name; `neighbors` are those of the raw view.
 
-        `neighbors` are those of the raw view.
+        Views that are yet to be learned are, from those that may be answered.
         """
-        self.views = views.learn(names, vectors.values[:candidates])
+        if self.learned is None:
+            self.views = views.learn(names, vectors.values[:candidates])
+        else:
+            self.views = self.learned.views(names)
         for name, view in self.views.items():
-            known = neighbors if name == RAW else None
-            seen = _as_seen(view, vectors)
-            method = create(name)
+            seen, method = _as_seen(view, vectors), create(name)
+            known = neighbors if name == RAW else self._known(name, seen, method)
             self.methods[name] = method.adopt(seen, candidates=candidates, neighbors=known, pairs=pairs)
         return self
 
-    def state(self) -> dict[str, AnyArray]:
-        """What was learned and fitted, under the name of each view."""
+    def _known(self, name: str, seen: Vectors, method: Reranker) -> Neighbors | None:
+        """The neighbours in a view; None where the method is to find them, or needs none."""
+        if self.learned is None or name not in self.listed:
+            return None
+        known = self.learned.neighbors(name, seen)
+        if not method.can_take(known, len(seen)):
+            return None
+        self._handed.add(name)
+        return known
+
+    def state(self, whole: bool = True) -> dict[str, AnyArray]:
+        """What was learned and fitted; without `whole`, what was known before is left out."""
         kept: dict[str, AnyArray] = {}
+        if whole or self.learned is None:
+            kept |= {f"view.{part}": array for part, array in views.state(self.views.values()).items()}
         for name, method in self.methods.items():
-            kept |= {f"{name}.view.{part}": array for part, array in self.views[name].state().items()}
             kept |= {f"{name}.state.{part}": array for part, array in method.state().items()}
             known = method.known_neighbors
-            if name != RAW and known is not None:
+            if name != RAW and known is not None and (whole or name not in self._handed):
                 kept |= {f"{name}.ids": known.ids, f"{name}.similarities": known.similarities}
                 if known.least is not None:
                     kept[f"{name}.least"] = known.least
@@ -77,13 +108,18 @@ class Seen:
         neighbors: Neighbors | None,
         pairs: KnownPairs | None = None,
     ) -> Seen:
-        """The opposite of `state`."""
-        states = {name: kept.under(f"{name}.view.").handed_on() for name in names}
-        self.views = views.restore(states, vectors.dim)
+        """The opposite of `state`: of the whole, or without it where the views were learned before."""
+        if self.learned is None:
+            self.views = views.restore(names, kept.under("view.").handed_on(), vectors.dim)
+        else:
+            self.views = self.learned.views(names)
         for name, view in self.views.items():
+            seen, method = _as_seen(view, vectors), create(name)
             known = neighbors if name == RAW else _neighbors(kept, name, len(vectors))
-            self.methods[name] = create(name).adopt(
-                _as_seen(view, vectors),
+            if name != RAW and known is None:
+                known = self._known(name, seen, method)
+            self.methods[name] = method.adopt(
+                seen,
                 candidates=candidates,
                 neighbors=known,
                 state=kept.under(f"{name}.state.").handed_on(),

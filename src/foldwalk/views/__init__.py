@@ -4,6 +4,6 @@ A walk in one view goes astray where another does not; `views=` of every method 
 """
 
 from foldwalk.views.base import View, ViewCard
-from foldwalk.views.registry import create, describe, learn, names, restore
+from foldwalk.views.registry import create, describe, learn, names, restore, state
 
-__all__ = ["View", "ViewCard", "create", "describe", "learn", "names", "restore"]
+__all__ = ["View", "ViewCard", "create", "describe", "learn", "names", "restore", "state"]

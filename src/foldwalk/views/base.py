@@ -42,6 +42,8 @@ class View(ABC):
 
     name: ClassVar[str]
     summary: ClassVar[str]
+    # What `state` holds, by a name that views share which learn the same; nothing: its own.
+    learns: ClassVar[str] = ""
 
     @abstractmethod
     def learn(self, collection: Collection) -> Self:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
 import numpy as np
 
+from foldwalk.core.errors import BadInput
 from foldwalk.core.registry import Registry
 from foldwalk.core.types import AnyArray, Float32Array
 from foldwalk.views.base import Collection, View, ViewCard
@@ -52,16 +53,25 @@ class Chain:
         return np.ascontiguousarray(values)
 
     def state(self) -> dict[str, AnyArray]:
-        return {f"{place}.{name}": array for place, view in enumerate(self.views)
-                for name, array in view.state().items()}  # fmt: skip
+        """What each view learned; what two chains learned from the same has the same name in both."""
+        return {
+            prefix + name: array for prefix, view in self._prefixes() for name, array in view.state().items()
+        }
 
-    def restore(self, state: dict[str, AnyArray], dim: int) -> Chain:
-        for place, view in enumerate(self.views):
-            prefix = f"{place}."
+    def restore(self, state: Mapping[str, AnyArray], dim: int) -> Chain:
+        """From the state of this chain, or of several."""
+        for prefix, view in self._prefixes():
             own = {name.removeprefix(prefix): a for name, a in state.items() if name.startswith(prefix)}
             view.restore(own, dim)
             dim = view.see(np.zeros((1, dim), np.float32)).shape[1]
         return self
+
+    def _prefixes(self) -> Iterator[tuple[str, View]]:
+        """Of what each view keeps: through which others it saw the collection, and what it learns."""
+        before = ""
+        for view in self.views:
+            yield f"{before}{view.learns or view.name}.", view
+            before += f"{view.name}+"
 
 
 def create(name: str) -> Chain:
@@ -75,6 +85,15 @@ def learn(wanted: Iterable[str], values: Float32Array) -> dict[str, Chain]:
     return {name: create(name).learn(collection) for name in wanted}
 
 
-def restore(states: dict[str, dict[str, AnyArray]], dim: int) -> dict[str, Chain]:
-    """Views that were learned before, by what `state` gave of each."""
-    return {name: create(name).restore(state, dim) for name, state in states.items()}
+def state(learned: Iterable[Chain]) -> dict[str, AnyArray]:
+    """What views learned, as plain arrays; what they share is there once."""
+    return {name: array for view in learned for name, array in view.state().items()}
+
+
+def restore(wanted: Iterable[str], state: Mapping[str, AnyArray], dim: int) -> dict[str, Chain]:
+    """Views that were learned before, by what `state` gave of all of them together."""
+    found = {name: create(name).restore(state, dim) for name in wanted}
+    others = sorted(set(state).difference(*(view.state() for view in found.values())))
+    if others:
+        raise BadInput(f"{others[0]} belongs to none of the views {', '.join(found)}.")
+    return found

@@ -84,7 +84,7 @@ class Choice:
             groups = f"no group ends among the {LARGEST} nearest"
         how = {"C": "only the nearest are compared", "W + C": "the walk and the nearest count alike"}
         said = how.get(self.parts, "the walk counts, the nearest a little")
-        eyes = "one view" if len(self.views) == 1 else f"{len(self.views)} views"
+        eyes = f"{len(self.views)} views" if len(self.views) > 1 else f"the {self.last} view alone"
         return f"{groups} ({self.sure:.0%} of neighbours are mutual beyond chance), so {said}, in {eyes}."
 
 
@@ -121,22 +121,27 @@ class Auto(Reranker):
     def _restore(self, kept: Kept) -> None:
         self._see(kept)
 
-    def _state(self) -> dict[str, AnyArray]:
-        return self.seen.state() | {"delta": self.delta}
+    def state(self, whole: bool = True) -> dict[str, AnyArray]:
+        _ = self.vectors  # refuses where there is none
+        return self.seen.state(whole) | {"delta": self.delta}
+
+    def views_wanted(self, n: int) -> tuple[str, ...]:
+        return tuple(name for name in self._views(n) if name != RAW)
 
     def _see(self, kept: Kept | None) -> None:
         known = self.neighbors(self.as_many_as_given(WIDEST))
         self.choice = choice = Choice.of(known, self.candidates, self._views(self.candidates))
         place = self.vectors, self.candidates, known if known.k else None, self.pairs
+        self.seen = Seen(self.known_views, {*choice.walked, choice.last})
 
         def create(name: str) -> Reranker:
             return self._walk(choice) if name in choice.walked else self._plain()
 
         if kept is None:
-            self.seen = Seen().fit(create, choice.views, *place)
+            self.seen.fit(create, choice.views, *place)
             self.delta = self._delta()
         else:
-            self.seen = Seen().restore(create, choice.views, kept, *place)
+            self.seen.restore(create, choice.views, kept, *place)
             self.delta = kept.numbers("delta", len(self.vectors), low=0)
 
     def _views(self, candidates: int) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ LONGEST, SHORTEST = 1.01, 1e-12
 
 
 class Whitened(View):
+    learns = "rooted"
     power: ClassVar[float]
     axes: Axes
 

@@ -17,6 +17,7 @@ from foldwalk.index.types import (
     Skipped,
     Step,
     Verification,
+    ViewsState,
 )
 from foldwalk.stores import Busy, CannotWrite, Damaged, Item
 
@@ -41,4 +42,5 @@ __all__ = [
     "Skipped",
     "Step",
     "Verification",
+    "ViewsState",
 ]

@@ -208,11 +208,12 @@ class Index:
         return self._added(lambda: exchange.import_file(self.store, Path(path)))
 
     def rebuild(self) -> None:
-        """Close the gaps of removed items, and build the k-NN graph from scratch."""
+        """Close the gaps of removed items, build the k-NN graph from scratch, and learn kept views again."""
         with self._writing:
             self.store.compact()
             self.refresh()
             self._view.rebuild_graph()
+            self._view.learn_views()
 
     # Search -----------------------------------------------------------------------------------------------
 

@@ -26,6 +26,8 @@ def info(view: View) -> Info:
         reason=reason,
         methods_fitted=view.methods_fitted(),
         models=view.models(),
+        views=view.views(),
+        notes=view.notes(),
     )
 
 

@@ -44,12 +44,16 @@ class Hit(AsDict):
 
 @dataclass(frozen=True)
 class Results(AsDict):
-    """The hits, best first. `plain` are the keys of plain search, as many; `seconds` says where time went."""
+    """The hits, best first. `plain` are the keys of plain search, as many; `seconds` says where time went.
+
+    `note` is what the method did and why, in a sentence, where it had a choice.
+    """
 
     hits: tuple[Hit, ...]
     method: str
     seconds: dict[str, float]
     plain: tuple[str, ...]
+    note: str = ""
 
     def __len__(self) -> int:
         return len(self.hits)
@@ -68,13 +72,14 @@ class Step(AsDict):
 
 @dataclass(frozen=True)
 class Explanation(AsDict):
-    """Why an item is where it is. `steps` is empty where no chain leads to it."""
+    """Why an item is where it is. `steps` is empty where no chain leads to it; `note` as in `Results`."""
 
     steps: tuple[Step, ...]
     rank: int
     plain_rank: int
     similarity: float
     sentence: str
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -125,8 +130,28 @@ class ModelState(AsDict):
 
 
 @dataclass(frozen=True)
+class ViewsState(AsDict):
+    """Views that were learned together when the collection had `items`; `came` and `went` count those since.
+
+    `due` says whether the next fit learns them again, which gives them another `version`; `sentence` says
+    all of it.
+    """
+
+    names: tuple[str, ...]
+    version: int
+    items: int
+    came: int
+    went: int
+    due: bool
+    sentence: str
+
+
+@dataclass(frozen=True)
 class Info(AsDict):
-    """`drift`: the share of the graph's rows that changed since it was last built from scratch."""
+    """`drift`: the share of the graph's rows that changed since it was last built from scratch.
+
+    `notes` are what fitted methods say they do and why, by their names, where they have a choice.
+    """
 
     items: int
     dim: int | None
@@ -140,6 +165,8 @@ class Info(AsDict):
     reason: str
     methods_fitted: tuple[str, ...]
     models: tuple[ModelState, ...] = ()
+    views: tuple[ViewsState, ...] = ()
+    notes: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

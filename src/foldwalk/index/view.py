@@ -22,7 +22,8 @@ from foldwalk.index.graph.knn import KnnGraph
 from foldwalk.index.graph.recall import sampled_recall
 from foldwalk.index.graph.scale import scale_for
 from foldwalk.index.models import KeptModels
-from foldwalk.index.types import ModelState
+from foldwalk.index.types import ModelState, ViewsState
+from foldwalk.index.views.kept import KeptViews
 from foldwalk.neighbors.scale import in_scale, scale_for_all
 from foldwalk.rerank.base import Reranker
 from foldwalk.stores import Store
@@ -174,6 +175,21 @@ class View:
 
     def hand_over(self, method: str, parameters: Mapping[str, Any]) -> Handed | None:
         return self._fitted.hand_over(method, parameters, self)
+
+    def notes(self) -> dict[str, str]:
+        """What fitted methods say they do and why, by their names."""
+        return self._fitted.notes()
+
+    def views(self) -> tuple[ViewsState, ...]:
+        """What views learned from the collection, and how it has changed since."""
+        return KeptViews(self.store, self.facts, self.numbers).states()
+
+    def learn_views(self) -> None:
+        """Learn all views again that are kept; what was fitted in the old ones is given up."""
+        with self._lock:
+            if len(self):
+                KeptViews(self.store, self.facts, self.numbers).learn_again(self.prepared)
+                self._fitted = FittedMethods(self.store, self.facts)
 
     def models(self) -> tuple[ModelState, ...]:
         """What was trained on the collection, and how it has changed since."""

@@ -40,11 +40,12 @@ def explain(
     mask = np.ones(len(view), bool)
     mask[list(query.own)] = False
     plain = plain_place(similarities, mask, target)
-    place = _place(view.fitted(method, parameters, fit), query, target)
+    fitted = view.fitted(method, parameters, fit)
+    place = _place(fitted, query, target)
     steps = _steps(view, query, similarities, mask, target)
     direct = float(similarities[target])
     sentence = _sentence(key, method, place, plain, steps, direct)
-    return Explanation(steps, place, plain, direct, sentence)
+    return Explanation(steps, place, plain, direct, sentence, fitted.note)
 
 
 def _place(method: Reranker, query: Query, target: int) -> int:

@@ -25,20 +25,19 @@ from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import AnyArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.index.asking.handed import Handed
+from foldwalk.index.asking.kept_fits import KIND, KeptFits, method_of
 from foldwalk.index.models import KeptModels, Model
+from foldwalk.index.views.kept import KeptViews
 from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.expansion.plain import Plain
 from foldwalk.rerank.learned.gradnet import GradNetMethod
+from foldwalk.rerank.seen import LearnedViews
 from foldwalk.stores import Facts, Store
-from foldwalk.stores.arrays import get_arrays, put_arrays
-from foldwalk.stores.types import Group
 
 if TYPE_CHECKING:
     from foldwalk.index.view import View
 
 IN_MEMORY = 4
-KEPT = 8
-KIND = "fitted"
 MODEL = f"{KIND}/{GradNetMethod.name}-model-"
 SAVED_FROM = 2_000  # items: below, fitting is quicker than reading, unless it trains a network
 
@@ -48,7 +47,7 @@ class FittedMethods:
 
     def __init__(self, store: Store, facts: Facts) -> None:
         self.store, self.facts = store, facts
-        self.models = KeptModels(store)
+        self.models, self.kept = KeptModels(store), KeptFits(store, facts)
         self._methods: OrderedDict[str, Reranker] = OrderedDict()
         self._lock, self._fitting = threading.Lock(), threading.Lock()
 
@@ -75,7 +74,7 @@ class FittedMethods:
         if not unfitted.needs_training:
             return True
         name = self._name(unfitted, parameters, view.scale)
-        return self._is_kept(name) or name.startswith(MODEL) or self._remembered(name) is not None
+        return self.kept.has(name) or name.startswith(MODEL) or self._remembered(name) is not None
 
     def ready(self, method: str, parameters: Mapping[str, Any], view: View) -> bool:
         """Whether it is in memory; it then counts as used."""
@@ -103,20 +102,22 @@ class FittedMethods:
         name = self._name(self._create(method, parameters), parameters, view.scale)
         handed = Handed.of(fitted, view.graph().neighbors(self.facts.metric))
         model = self._model(name)
-        kept = self._is_kept(name) or (model is not None and np.array_equal(model.numbers, view.numbers))
+        kept = self.kept.has(name, fitted.known_views) or (
+            model is not None and np.array_equal(model.numbers, view.numbers)
+        )
         return None if kept and handed.neighbors is None else handed
-
-    def _is_kept(self, name: str) -> bool:
-        return Group(name, self.facts.vectors_version) in self.store.groups(KIND)
 
     def names(self) -> tuple[str, ...]:
         """What is fitted for this version or was trained before, in memory or kept with the store."""
-        groups = self.store.groups(KIND)
-        kinds = {group.kind for group in groups if group.version == self.facts.vectors_version}
         with self._lock:
-            kinds |= set(self._methods)
-        fitted = {kind.removeprefix(f"{KIND}/").split("-")[0] for kind in kinds}
-        return tuple(sorted(fitted | set(self.models.names())))
+            fitted = {method_of(name) for name in self._methods}
+        return tuple(sorted(fitted | self.kept.names() | set(self.models.names())))
+
+    def notes(self) -> dict[str, str]:
+        """What the methods of `names` did and why, where they say so."""
+        with self._lock:
+            fitted = {method_of(name): method.note for name, method in self._methods.items() if method.note}
+        return self.kept.notes() | fitted
 
     def _create(self, method: str, parameters: Mapping[str, Any]) -> Reranker:
         metric = parameters.get("metric", self.facts.metric)
@@ -157,34 +158,39 @@ class FittedMethods:
             return model.method
         if model is not None:
             method = model.on(view.numbers)
-        state = handed.state if handed else get_arrays(self.store, name, self.facts.vectors_version)
-        if state is None:
+        wanted = () if handed else method.views_wanted(len(view))  # what was handed over holds its own
+        learned = self._views(view).find(wanted) if wanted else None
+        state = handed.state if handed else self.kept.load(name, learned)
+        if state is None or (wanted and learned is None):
             return None
         neighbors = handed.neighbors if handed else None
         neighbors = neighbors or view.graph().neighbors(self.facts.metric)
         with suppress(Exception):  # whole, but not what it should be, or without the neighbours it needs
-            return method.adopt(view.prepared, neighbors=neighbors, state=state)
+            return method.adopt(view.prepared, neighbors=neighbors, state=state, learned=learned)
         return None
 
     def _fit(self, method: Reranker, name: str, view: View) -> Reranker:
         if isinstance(method, Plain):  # needs no graph, which may have to be made first
             return method.adopt(view.prepared)
-        neighbors = view.graph().neighbors(self.facts.metric)
-        kept, version = len(view) >= SAVED_FROM or method.needs_training, self.facts.vectors_version
-        saved = get_arrays(self.store, name, version) if kept else None
+        neighbors, wanted = view.graph().neighbors(self.facts.metric), method.views_wanted(len(view))
+        learned = self._views(view).current(wanted, view.prepared) if wanted else None
+        place = view.prepared, neighbors, learned
+        kept = len(view) >= SAVED_FROM or method.needs_training
+        saved = self.kept.load(name, learned) if kept else None
         if saved is not None:
             with suppress(Exception):  # whole, but not what it should be: fit again
-                return _adopt(method, view.prepared, neighbors, saved)
-        fitted = _adopt(method, view.prepared, neighbors, None)
+                return _adopt(method, *place, saved)
+        fitted = _adopt(method, *place, None)
         # The first is what later items go by; one that could not be used is replaced.
         first = name.startswith(MODEL) or self.models.trained_with(fitted.name) is None
         if isinstance(fitted, GradNetMethod) and first:
             kept = self.models.save(fitted, view.numbers) is None
         if kept:
-            state = fitted.state()
-            if state and put_arrays(self.store, name, version, state):
-                self._forget_oldest()
+            self.kept.save(name, learned, fitted.state(whole=False), fitted.note)
         return fitted
+
+    def _views(self, view: View) -> KeptViews:
+        return KeptViews(self.store, self.facts, view.numbers)
 
     def _from_model(self, name: str, view: View) -> Reranker | None:
         """The model that the name stands for, brought to the items of this version; it is not trained."""
@@ -200,18 +206,15 @@ class FittedMethods:
         model = self.models.load(GradNetMethod.name) if name.startswith(MODEL) else None
         return model if model is not None and model.method.vectors.dim == self.facts.dim else None
 
-    def _forget_oldest(self) -> None:
-        """What belongs to other versions goes, and the oldest of this one where there are many."""
-        groups = self.store.groups(KIND)
-        current = [group for group in groups if group.version == self.facts.vectors_version]
-        for group in set(groups) - set(current[-KEPT:]):
-            self.store.drop_rows(*group)
-
 
 def _adopt(
-    method: Reranker, vectors: Vectors, neighbors: Neighbors, state: dict[str, AnyArray] | None
+    method: Reranker,
+    vectors: Vectors,
+    neighbors: Neighbors,
+    learned: LearnedViews | None,
+    state: dict[str, AnyArray] | None,
 ) -> Reranker:
     try:
-        return method.adopt(vectors, neighbors=neighbors, state=state)
+        return method.adopt(vectors, neighbors=neighbors, state=state, learned=learned)
     except TooFewNeighbors:  # more than the index keeps: the method finds them itself
-        return method.adopt(vectors, state=state)
+        return method.adopt(vectors, state=state, learned=learned)

@@ -66,7 +66,7 @@ def search(
     plain = tuple(view.keys[item] for item in plain_order(similarities, mask, len(hits)))
     clock.append(time.perf_counter())
     parts = zip(("describe", "fit", "search"), np.diff(clock), strict=True)
-    return Results(hits, method, {name: float(seconds) for name, seconds in parts}, plain)
+    return Results(hits, method, {name: float(seconds) for name, seconds in parts}, plain, fitted.note)
 
 
 def rank(method: Reranker, query: Query, top: int) -> tuple[AnyArray, AnyArray]:

@@ -16,13 +16,14 @@ ARRAYS = ("numbers", "ids", "similarities", "touched")
 
 
 class KeptGraph:
-    def __init__(self, store: Store, uid: str) -> None:
-        self.store, self.uid = store, uid
+    def __init__(self, store: Store, uid: str, kind: str = KIND) -> None:
+        """The graph of the vectors as they are, or one that is kept as another `kind`."""
+        self.store, self.uid, self.kind = store, uid, kind
 
     def load(self, least: int = 0) -> KnnGraph | None:
         """The newest graph that can be read, of a version from `least` on."""
         for version in reversed([version for version in self.versions() if version >= least]):
-            graph = self._checked(get_arrays(self.store, KIND, version))
+            graph = self._checked(get_arrays(self.store, self.kind, version))
             if graph is not None:
                 return graph
         return None
@@ -31,16 +32,16 @@ class KeptGraph:
         arrays = {"uid": np.array(self.uid)} | {name: getattr(graph, name) for name in ARRAYS}
         if graph.scale != 1:
             arrays["scale"] = np.array(graph.scale)
-        if not put_arrays(self.store, KIND, version, arrays):
+        if not put_arrays(self.store, self.kind, version, arrays):
             return False
         for older in self.versions():
             if older < version:
-                self.store.drop_rows(KIND, older)
+                self.store.drop_rows(self.kind, older)
         return True
 
     def versions(self) -> list[int]:
         """What is there, the newest last."""
-        return sorted(group.version for group in self.store.groups(KIND))
+        return sorted(group.version for group in self.store.groups(self.kind) if group.kind == self.kind)
 
     def _checked(self, arrays: dict[str, AnyArray] | None) -> KnnGraph | None:
         if arrays is None or not {"uid", *ARRAYS} <= set(arrays) or str(arrays["uid"]) != self.uid:

@@ -12,6 +12,7 @@ from PIL import Image
 from foldwalk.cli.search import parse_where
 from foldwalk.core import BadInput
 from foldwalk.index import CannotWrite, Index
+from foldwalk.index.asking import fitted
 from foldwalk.stores.folder.writing import FolderWriter
 from samples import clustered
 
@@ -49,6 +50,28 @@ def test_vectors_from_nothing_to_an_answer(run, collection, tmp_path):
     code, out, _ = run("search", "x.fold", "v:3", "--method", "cas", "--param", "cluster_k=10", "--fold")
     assert code == 0
     assert "v:" in out
+
+
+@pytest.mark.usefixtures("collection")
+def test_what_a_method_did_is_said(run, monkeypatch):
+    monkeypatch.setattr(fitted, "SAVED_FROM", 2)
+    _, out, _ = run("search", "x.fold", "v:3", "--method", "auto", "--json")
+    note = json.loads(out)["results"][0]["note"]
+    assert note.endswith("in 3 views.")
+    _, out, _ = run("search", "x.fold", "v:3", "--method", "auto")
+    assert note in " ".join(out.split())
+    _, out, _ = run("explain", "x.fold", "v:3", "v:9", "--method", "auto")
+    assert out.splitlines()[-1] == f"auto: {note}"
+    _, out, _ = run("explain", "x.fold", "v:3", "v:9", "--method", "auto", "--json")
+    assert json.loads(out)["note"] == note
+    _, out, _ = run("info", "x.fold")
+    assert f"auto: {note}" in out.splitlines()
+    assert "views w25, w50 learned from 60 items." in out.splitlines()
+    run("remove", "x.fold", *(f"v:{i}" for i in range(20)))
+    _, out, _ = run("info", "x.fold")
+    assert "; 0 came and 20 went since, so the next fit learns anew." in out
+    _, out, _ = run("info", "x.fold", "--json")
+    assert json.loads(out)["views"][0]["due"] is True
 
 
 @pytest.mark.usefixtures("collection")

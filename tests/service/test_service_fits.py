@@ -14,7 +14,8 @@ import pytest
 from fastapi.testclient import TestClient
 from service_samples import TOKEN
 
-from foldwalk.index import Index
+from foldwalk import views
+from foldwalk.index import Index, ViewsState
 from foldwalk.rerank.diffusion.cas import CAS
 from foldwalk.service import fits
 from foldwalk.service.errors import NotFittedHere
@@ -230,6 +231,34 @@ def test_plain_hits_until_the_default_is_fitted(open_client, pictures_index: Pat
     wait_for(lambda: client.get("/api/health").json()["status"] == "ok")
     assert client.get("/api/health").json()["fitted"] is True
     assert search(client)["method"] == "cas"
+
+
+@pytest.mark.usefixtures("apart")
+def test_views_of_a_collection_that_has_drifted_are_learned_anew_in_the_background(
+    open_client, own_index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(views, "learn", lambda *_: pytest.fail("learned in the service's own process"))
+    client = open_client(own_index, method="auto", token=TOKEN)
+
+    def known() -> ViewsState:
+        with Index.open(own_index) as index:
+            (state,) = index.info().views
+        return state
+
+    def removed(*keys: str) -> None:
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        assert client.delete("/api/items", params={"key": keys}, headers=headers).status_code == 200
+        found = search(client, wait=True)
+        assert (found["method"], found["fitted"]) == ("auto", True)
+        assert found["note"].endswith("in 3 views.")
+
+    first = known()
+    assert (first.items, first.due) == (48, False)
+    removed("bar/00.png")
+    assert (known().version, known().went) == (first.version, 1)  # as they were
+    removed(*(f"disc/{number:02}.png" for number in range(12)))
+    assert known().version > first.version
+    assert (known().items, known().went) == (35, 0)
 
 
 @pytest.mark.usefixtures("apart")

@@ -174,6 +174,14 @@ def test_plain_hits_stand_in_until_the_method_is_fitted(page: Page, url: str) ->
     expect(page.locator("#walk-note")).to_contain_text("cas: ")
 
 
+def test_what_the_method_did_stands_above_the_rankings(page: Page, url: str) -> None:
+    page.goto(f"{url}/?key=bar/03.png&method=auto")
+    expect(page.locator("#choice-note")).to_have_text(re.compile(r"^auto: .+, so .+ in 3 views\.$"))
+    page.select_option("#method", "cas")
+    expect(page.locator("#walk-note")).to_contain_text("cas: ")
+    expect(page.locator("#choice-note")).to_be_hidden()
+
+
 def new_search(asked: Request) -> bool:
     """Not the one that follows it where the method has to be fitted first."""
     return asked.url.endswith("/api/search") and not asked.post_data_json["wait"]

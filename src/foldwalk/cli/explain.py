@@ -37,3 +37,5 @@ def explain(
         name = step.key if step.key is not None else query
         say(name if step.similarity is None else f"  {step.similarity:.3f}  {name}")
     say(found.sentence)
+    if found.note:
+        say(f"{method}: {found.note}")

@@ -22,4 +22,8 @@ def info(index: IndexPlace, as_json: AsJson = False) -> None:
     for model in found.models:
         since = f"{model.came} came and {model.went} went since"
         say(f"{model.method}: trained on {model.items} items; {since}")
+    for state in found.views:
+        say(state.sentence)
+    for method, note in found.notes.items():
+        say(f"{method}: {note}")
     say(found.reason)

@@ -1,4 +1,4 @@
-"""``foldwalk rebuild``: the graph from scratch, and no gaps left by removed items."""
+"""``foldwalk rebuild``: graph and views from scratch, and no gaps left by removed items."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from foldwalk.cli.sources import IndexPlace
 
 
 def rebuild(index: IndexPlace, as_json: AsJson = False) -> None:
-    """Build the graph anew and give back the space of removed items; info says when that is worth it."""
+    """Build the graph and learn views anew, and give back the space of removed items; info says when."""
     from foldwalk.core.progress import for_terminal, reporting
     from foldwalk.index import Index
 

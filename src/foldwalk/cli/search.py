@@ -141,3 +141,5 @@ def _print(text: str, found: Results) -> None:
             *([escape(known)] if has_metadata else []),
         )
     console().print(table)
+    if found.note:
+        console().print(f"[dim]{escape(found.note)}[/]")

@@ -92,8 +92,9 @@ class Hit(Answer):
 class Found(Answer):
     """The hits, best first; `plain` are the keys of plain search, as many.
 
-    Where the method that was wanted is not fitted yet, `fitted` is false, the hits are those of plain search
-    (`method`), and `note` says why.
+    `note` is what the method did and why, in a sentence, where it had a choice. Where the method that was
+    wanted is not fitted yet, `fitted` is false, the hits are those of plain search (`method`), and it says
+    why.
     """
 
     hits: list[Hit]
@@ -119,6 +120,7 @@ class Explained(Answer):
     plain_rank: int
     similarity: float
     sentence: str
+    note: str
 
 
 class Item(Answer):

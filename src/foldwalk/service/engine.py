@@ -33,11 +33,11 @@ _TRIES = 3  # a change in the middle of a search means another
 
 
 class Answered(NamedTuple):
-    """Hits, and what was wanted; `note` says why the hits are those of plain search where they are."""
+    """Hits, and what was wanted; `excuse` says why the hits are those of plain search where they are."""
 
     results: Results
     wanted: str
-    note: str
+    excuse: str
 
 
 class Engine:
@@ -66,15 +66,15 @@ class Engine:
         wanted = self._chosen(body, free)
         waits = body.method is not None if body.wait is None else body.wait
         for _ in range(_TRIES):
-            chosen, note = wanted, ""
+            chosen, excuse = wanted, ""
             if not await self._is_ready(wanted):
                 if waits:
                     await self._fits.make_ready(wanted)
                 else:
-                    chosen, note = PLAIN, self._excuse(wanted)
+                    chosen, excuse = PLAIN, self._excuse(wanted)
             with suppress(NotFitted):
                 results = await self._searches.run(self._search, body, chosen)
-                return Answered(results, wanted.method, note)
+                return Answered(results, wanted.method, excuse)
         raise Busy(f"the collection changes faster than {wanted.method} is fitted; try again in a moment.")
 
     async def explain(self, body: ExplainBody, free: bool = False) -> Explanation:

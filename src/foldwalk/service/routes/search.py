@@ -31,9 +31,10 @@ async def search(
     if body.top > engine.settings.top:
         raise BadInput(f"top is {body.top}, but this service gives at most {engine.settings.top} results.")
     _refuse_long(body.where or {}, engine.settings.where_values)
-    results, wanted, note = await engine.search(body, free)
+    results, wanted, excuse = await engine.search(body, free)
     metrics.search(results.seconds)
-    stand = {"wanted": wanted, "fitted": not note, "note": without_paths(note, engine.index.path)}
+    note = without_paths(excuse or results.note, engine.index.path)
+    stand = {"wanted": wanted, "fitted": not excuse, "note": note}
     return {**vars(results), **stand, "version": engine.index.version}
 
 

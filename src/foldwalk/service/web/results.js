@@ -6,11 +6,13 @@ import { empty, skeletons, tile } from "./tiles.js";
 const lists = { plain: byId("plain-list"), walk: byId("walk-list") };
 
 export function showNothing() {
+  sayChoice("");
   byId("columns").hidden = true;
   byId("no-results").hidden = false;
 }
 
 export function showLoading(number) {
+  sayChoice("");
   byId("columns").hidden = false;
   byId("no-results").hidden = true;
   for (const list of Object.values(lists)) list.replaceChildren(...skeletons(number));
@@ -32,6 +34,13 @@ export function showResults(found, method, choose) {
   const left = found.plain.filter((key) => !placeAfter.has(key)).length;
   byId("plain-note").textContent = left ? `${left} of ${found.plain.length} give way to others` : "the same items, in another order";
   byId("walk-note").textContent = summary(found.hits, shown, method);
+  sayChoice(found.fitted && found.note ? `${method}: ${found.note}` : "");
+}
+
+/** What the method did with the collection and why, where it had a choice. */
+function sayChoice(text) {
+  byId("choice-note").textContent = text;
+  byId("choice-note").hidden = text === "";
 }
 
 /** Said above the walk's list, of hits that are not yet its own. */

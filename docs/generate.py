@@ -74,7 +74,8 @@ told otherwise; [`auto`](auto.md) has three.
 
 Views are learned from the items that may be answered, of more than 20,000 from every so many-th; queries
 never take part. A zero vector stays zero. Views belong to vectors compared by the cosine: with
-`metric="euclidean"`, or with distances instead of vectors, there is the raw view alone.
+`metric="euclidean"`, or with distances instead of vectors, there is the raw view alone. An index
+[keeps what they learned](collections.md#what-views-learned) while items come and go.
 """
 
 DATASETS_INTRO = """\

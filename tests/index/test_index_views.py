@@ -167,6 +167,38 @@ def test_euclidean_has_the_raw_view_alone(make_index):
     assert index.info().views == ()
 
 
+@pytest.mark.parametrize(
+    "clusters", [7, 10]
+)  # in groups of 50 and 36: more neighbours than the index promises
+def test_large_groups(make_index, monkeypatch, clusters):
+    items = clustered(n=380, d=24, clusters=clusters)[0]
+    index = make_index(items[:350])
+    index.fitted("auto")
+    index.add_vectors(items[350:], [f"b{i}" for i in range(30)])
+    with monkeypatch.context() as patch:
+        patch.setattr(KnnGraph, "build", lambda *_: pytest.fail("made again"))
+        patch.setattr("foldwalk.rerank.base.knn_graph", lambda *_, **__: pytest.fail("searched again"))
+        ours = index.fitted("auto")
+    fresh = rerank.create("auto").fit(index.vectors())
+    assert ours.choice.group_size == fresh.choice.group_size > 30
+
+
+@pytest.mark.usefixtures("saved")
+@pytest.mark.parametrize("clusters", [5, 7, 10])
+def test_what_was_fitted_to_large_groups_is_the_same_when_it_is_read(make_index, clusters):
+    items = clustered(n=380, d=24, clusters=clusters)[0]
+    index = make_index(items)
+    queries = clustered(n=3, d=24, clusters=3, seed=9)[0]
+    asked = ["a3", *queries]
+    first = [index.search(one, 20, "auto") for one in asked]
+    with Index.open(index.path) as again, Index.open(index.path) as loaded:
+        assert loaded.load_fitted("auto")
+        for one, result in zip(asked, first, strict=True):
+            for other in (again, loaded):
+                found = other.search(one, 20, "auto")
+                assert (found.hits, found.note) == (result.hits, result.note)
+
+
 def _search_elsewhere(path: str, told) -> None:
     fitted.SAVED_FROM = 2
     CAS._prepare = None  # nothing is fitted, nothing learned

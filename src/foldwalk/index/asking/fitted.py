@@ -20,10 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from foldwalk import __version__, rerank
-from foldwalk.core.errors import BadInput, NotFitted, TooFewNeighbors
+from foldwalk.core.errors import BadInput, NotFitted
 from foldwalk.core.neighbors import Neighbors
-from foldwalk.core.types import AnyArray
-from foldwalk.core.vectors import Vectors
 from foldwalk.index.asking.handed import Handed
 from foldwalk.index.asking.kept_fits import KIND, KeptFits, method_of
 from foldwalk.index.models import KeptModels, Model
@@ -31,7 +29,7 @@ from foldwalk.index.views.kept import KeptViews
 from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.expansion.plain import Plain
 from foldwalk.rerank.learned.gradnet import GradNetMethod
-from foldwalk.rerank.seen import LearnedViews
+from foldwalk.rerank.seen import RAW, LearnedViews
 from foldwalk.stores import Facts, Store
 
 if TYPE_CHECKING:
@@ -164,7 +162,7 @@ class FittedMethods:
         if state is None or (wanted and learned is None):
             return None
         neighbors = handed.neighbors if handed else None
-        neighbors = neighbors or view.graph().neighbors(self.facts.metric)
+        neighbors = neighbors or self._neighbors(method, view, learned)
         with suppress(Exception):  # whole, but not what it should be, or without the neighbours it needs
             return method.adopt(view.prepared, neighbors=neighbors, state=state, learned=learned)
         return None
@@ -172,15 +170,15 @@ class FittedMethods:
     def _fit(self, method: Reranker, name: str, view: View) -> Reranker:
         if isinstance(method, Plain):  # needs no graph, which may have to be made first
             return method.adopt(view.prepared)
-        neighbors, wanted = view.graph().neighbors(self.facts.metric), method.views_wanted(len(view))
+        wanted = method.views_wanted(len(view))
         learned = self._views(view).current(wanted, view.prepared) if wanted else None
-        place = view.prepared, neighbors, learned
+        neighbors = self._neighbors(method, view, learned)
         kept = len(view) >= SAVED_FROM or method.needs_training
         saved = self.kept.load(name, learned) if kept else None
         if saved is not None:
             with suppress(Exception):  # whole, but not what it should be: fit again
-                return _adopt(method, *place, saved)
-        fitted = _adopt(method, *place, None)
+                return method.adopt(view.prepared, neighbors=neighbors, state=saved, learned=learned)
+        fitted = method.adopt(view.prepared, neighbors=neighbors, learned=learned)
         # The first is what later items go by; one that could not be used is replaced.
         first = name.startswith(MODEL) or self.models.trained_with(fitted.name) is None
         if isinstance(fitted, GradNetMethod) and first:
@@ -188,6 +186,16 @@ class FittedMethods:
         if kept:
             self.kept.save(name, learned, fitted.state(whole=False), fitted.note)
         return fitted
+
+    def _neighbors(self, method: Reranker, view: View, learned: LearnedViews | None) -> Neighbors | None:
+        """As many as the method needs; None where it has to find them itself.
+
+        Beside views there are longer lists of the raw vectors, too.
+        """
+        known = view.graph().neighbors(self.facts.metric)
+        if learned is not None and not method.can_take(known, len(view)):
+            known = learned.neighbors(RAW, view.prepared)
+        return known if method.can_take(known, len(view)) else None
 
     def _views(self, view: View) -> KeptViews:
         return KeptViews(self.store, self.facts, view.numbers)
@@ -205,16 +213,3 @@ class FittedMethods:
         """The model that a name stands for, where it fits the vectors."""
         model = self.models.load(GradNetMethod.name) if name.startswith(MODEL) else None
         return model if model is not None and model.method.vectors.dim == self.facts.dim else None
-
-
-def _adopt(
-    method: Reranker,
-    vectors: Vectors,
-    neighbors: Neighbors,
-    learned: LearnedViews | None,
-    state: dict[str, AnyArray] | None,
-) -> Reranker:
-    try:
-        return method.adopt(vectors, neighbors=neighbors, state=state, learned=learned)
-    except TooFewNeighbors:  # more than the index keeps: the method finds them itself
-        return method.adopt(vectors, state=state, learned=learned)

@@ -7,10 +7,14 @@ import pytest
 
 from foldwalk import datasets, rerank, views
 from foldwalk.core import Neighbors, Vectors
+from foldwalk.core.seeds import generator
 from foldwalk.graph import mutuality
 from foldwalk.neighbors import knn_graph
-from foldwalk.rerank.automatic.auto import Choice
-from foldwalk.rerank.automatic.group import cas_sizes, excess_mutuality, group_size, sizes_for
+from foldwalk.rerank.automatic import auto
+from foldwalk.rerank.automatic.choice import Choice
+from foldwalk.rerank.automatic.group import excess_mutuality, group_size, sizes_for
+from foldwalk.rerank.automatic.halves import agreement
+from foldwalk.walk import numbered
 from samples import clustered
 
 VIEWS = ("raw", "w25", "w50")
@@ -53,36 +57,73 @@ def test_the_group_size_of_a_curve():
 
 
 def test_which_line_of_the_rule_holds():
-    def parts(size, count):
-        known = knn_graph(Vectors(groups(size, count)[0]), 70)
-        return Choice.of(known, size * count, VIEWS)
+    def chosen(size, count, views=VIEWS, **agreement):
+        return Choice.of(knn_graph(Vectors(groups(size, count)[0]), 70), size * count, views, agreement)
 
-    assert (parts(12, 40).parts, parts(12, 40).walked) == ("F + .15 C", VIEWS)
-    assert (parts(4, 90).parts, parts(4, 90).walked) == ("W + C", ("w50",))
-    assert parts(12, 20).parts == "W + C"  # few items
-    lonely = knn_graph(
-        Vectors(np.random.default_rng(0).normal(size=(300, 200)).astype(np.float32)).unit(), 70
-    )
-    pairs = knn_graph(Vectors(groups(2, 150)[0]), 70)
-    assert (Choice.of(pairs, 300, VIEWS).parts, Choice.of(pairs, 300, VIEWS).walked) == ("C", ())
-    assert "view" in str(Choice.of(lonely, 300, VIEWS))
-    assert "about 12" in str(parts(12, 40))
-
-
-def test_sizes_go_through_the_authors_settings():
-    default = {"cluster_k": 20, "trusted_k": 5, "transition_k": 25, "expand_k": 6, "markov_k": 25}
-    oxford = {"cluster_k": 60, "trusted_k": 6, "transition_k": 70, "expand_k": 7, "markov_k": 80}
-    assert cas_sizes(20) == default
-    assert cas_sizes(60) == oxford
-    assert (cas_sizes(8)["cluster_k"], cas_sizes(8)["transition_k"], cas_sizes(8)["markov_k"]) == (8, 10, 10)
-    assert sizes_for(60) == {}
-    assert sizes_for(1) == sizes_for(4) == cas_sizes(4)
+    large = chosen(12, 40)
+    assert (large.parts, large.near, large.used) == ("F + .15 C", "w25", VIEWS)
+    assert large.members == (("raw", True), ("w25", False), ("w50", True))
+    small = chosen(4, 90)
+    assert (small.parts, small.members, small.used) == ("W + C", (("w50", True),), ("w50",))
+    assert chosen(12, 20).parts == "W + C"  # few items
+    pairs = chosen(2, 150)
+    assert (pairs.parts, pairs.members, pairs.used) == ("C", (), ("w50",))
+    assert "about 12" in str(large)
+    # Views in which the halves agree less are left out; alone for that reason, the raw one has paths alone.
+    without = chosen(12, 40, raw=0.5, w25=0.49, w50=0.48)
+    assert (without.views, without.left_out, without.curved) == (("raw", "w25"), ("w50",), False)
+    alone = chosen(12, 40, raw=0.5, w25=0.4, w50=0.3)
+    assert (alone.views, alone.members, alone.near) == (("raw",), (("raw", True),), "raw")
+    assert "for w25 and w50 would blur" in str(alone)
+    assert chosen(12, 40, ("raw",), raw=0.5, w25=0.6).members == (("raw", True), ("raw", False))
+    assert chosen(12, 40, raw=-1.0, w25=-1.0, w50=-1.0).views == VIEWS  # nothing is known
 
 
-def z_scores(method, rows, n):
-    """Dense (n, n): the first 400 of each item's answer brought to the range from 0 to 1."""
-    deep = min(400, n)
-    reached = method.reached_from_rows(rows, deep)
+def test_sizes_are_the_authors_or_smaller_in_proportion():
+    assert sizes_for(60) == sizes_for(20) == {}
+    assert sizes_for(8) == {"cluster_k": 8, "transition_k": 10, "markov_k": 10}
+    assert sizes_for(1) == sizes_for(4) == {"cluster_k": 4, "transition_k": 5, "markov_k": 5}
+
+
+def test_halves_agree_where_a_view_shows_more():
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(60), 10)
+    # A few strong directions that mean nothing, and many weak ones that tell the groups apart.
+    loud = 4 * rng.normal(size=(600, 4)) @ rng.normal(size=(4, 64))
+    telling = Vectors((rng.normal(size=(60, 64))[labels] + 0.5 * rng.normal(size=(600, 64)) + loud)
+                      .astype(np.float32)).unit().values  # fmt: skip
+    raw, w25, w50 = agreement(telling, VIEWS)
+    assert w25 > raw
+    assert w50 > raw
+    # Curves in a few directions, noise of the same size in all: whitening makes it the loudest.
+    curves = datasets.load("synthetic:600").gallery
+    noisy = Vectors((curves + 0.05 * rng.normal(size=curves.shape)).astype(np.float32)).unit().values
+    raw, w25, w50 = agreement(noisy, VIEWS)
+    assert max(w25, w50) < 0.9 * raw
+    fitted = rerank.create("auto").fit(noisy)
+    assert (fitted.choice.used, fitted.choice.curved) == (("raw",), True)
+    assert fitted.rank_self(5).note.endswith("in the raw view alone, for w25 and w50 would blur them.")
+
+
+def test_agreement_by_loops():
+    items, _ = groups(6, 20, dim=10, noise=0.3)
+    order = generator(0, "halves of the numbers").permutation(10)
+    lists = []
+    for part in (order[:5], order[5:]):
+        half = items[:, np.sort(part)]
+        half = half / np.linalg.norm(half, axis=1, keepdims=True)
+        similar = half @ half.T
+        np.fill_diagonal(similar, -2)
+        lists.append(np.argsort(-similar, axis=1)[:, :10])
+    shared = np.mean([len(set(a) & set(b)) / 10 for a, b in zip(*lists, strict=True)])
+    assert agreement(items, ("raw",))[0] == pytest.approx(shared, abs=1e-6)
+    assert agreement(items[:, :3], VIEWS).tolist() == [-1, -1, -1]
+    assert agreement(items[:2], VIEWS).tolist() == [-1, -1, -1]
+
+
+def z_scores(method, rows, n, deep):
+    """Dense (n, n): the first of each item's answer brought to the range from 0 to 1."""
+    reached = method.reached_from_rows(rows, min(deep, n))
     out = np.zeros((len(rows), n))
     for row, (found, scores) in enumerate(zip(reached.ids, reached.scores, strict=True)):
         known = found >= 0
@@ -93,59 +134,76 @@ def z_scores(method, rows, n):
     return out
 
 
-def plainly(items, group):
-    """The rule of the docstring on dense matrices, with CDM among all items."""
+def plainly(items, choice):
+    """The rule of the docstring on dense matrices, whoever is reached directly."""
     n, rows = len(items), np.arange(len(items))
     seen = {name: view.see(items) for name, view in views.learn(VIEWS, items).items()}
-    walks = {
-        (name, paths): z_scores(
-            rerank.create("cas", geodesic=paths, **sizes_for(group)).fit(seen[name]), rows, n
-        )
-        for name in VIEWS
-        for paths in (True, False)
-    }
-    context = z_scores(rerank.create("cdm", k=10).fit(seen["w50"]), rows, n)
-    last = (walks["w50", True] + walks["w50", False]) / 2
-    if group < 2:
-        score = context
-    elif group <= 5 or n < 250:
-        score = last + context
+
+    def walk(name, paths):
+        sizes = sizes_for(choice.group_size) | {"geodesic": paths, "geodesic_k": 12}
+        return z_scores(rerank.create("cas", **sizes).fit(seen[name]), rows, n, 200)
+
+    def context(name):
+        return z_scores(rerank.create("cdm", k=10).fit(seen[name]), rows, n, 150)
+
+    if choice.group_size < 2:
+        last, score = "w50", context("w50")
+    elif choice.group_size <= 5 or n < 250:
+        last, score = "w50", walk("w50", True) + context("w50")
     else:
-        score = sum(walks.values()) / 6 + 0.15 * context
-    similar = seen["w25"] @ seen["w25"].T
-    total = np.where(score > 1e-9, score + 10, similar)
+        walks = walk("raw", True) + walk("w25", False) + walk("w50", True)
+        last, score = "w25", walks / 3 + 0.15 * context("w25")
+    total = np.where(score > 1e-9, score + 10, seen[last] @ seen[last].T)
     np.fill_diagonal(total, -np.inf)
     return np.argsort(-total, axis=1, kind="stable")[:, : n - 1]
 
 
 @pytest.mark.parametrize(("size", "count"), [(12, 25), (3, 100), (2, 130), (12, 12)])
-def test_it_ranks_by_the_rule(size, count):
+def test_it_ranks_by_the_rule(size, count, monkeypatch):
+    monkeypatch.setattr(auto, "agreement", lambda _, names: np.full(len(names), -1, np.float32))
     items, _ = groups(size, count, dim=24, noise=0.2)
     fitted = rerank.create("auto").fit(items)
-    expected = plainly(items, fitted.choice.group_size)
-    shared = [
-        len(np.intersect1d(a, b)) / 30
-        for a, b in zip(fitted.rank_self(top=30).ids, expected[:, :30], strict=True)
-    ]
-    assert np.mean(shared) > 0.985
+    expected = plainly(items, fitted.choice)
+    for answer in (fitted.rank_self(top=30), fitted.rank_rows(np.arange(len(items)), 30)):
+        shared = [len(np.intersect1d(a, b)) / 30 for a, b in zip(answer.ids, expected[:, :30], strict=True)]
+        assert np.mean(shared) > 0.985
 
 
-def test_both_ways_of_one_fit_are_two_fits(monkeypatch):
-    from foldwalk.walk import numbered
+def test_blocks_of_queries_make_no_difference(monkeypatch):
+    items, _ = groups(12, 25, dim=24, noise=0.2)
+    fitted = rerank.create("auto").fit(items[:280])
+    one, same = fitted.rank(items[280:], 20), fitted.rank_self(20)
+    monkeypatch.setattr(auto, "BLOCK", 7)
+    assert (fitted.rank(items[280:], 20).ids == one.ids).all()
+    assert (fitted.rank_self(20).ids == same.ids).all()
 
+
+def test_several_ways_of_one_fit(monkeypatch):
     items, _ = groups(10, 30, dim=24, noise=0.3)
     rows = np.arange(40)
     for above in (10**9, 0):  # items by their own numbers, and numbered along the graph
         monkeypatch.setattr(numbered, "NUMBER_ABOVE", above)
         fitted = rerank.create("cas").fit(items)
-        for paths, both in zip((True, False), fitted.both_from_rows(rows, 50), strict=True):
-            alone = rerank.create("cas", geodesic=paths).fit(items).reached_from_rows(rows, 50)
-            assert (both.ids == alone.ids).mean() > 0.98
-            assert np.allclose(both.scores, alone.scores, atol=1e-5)
-        asked = Vectors(items[:5] + np.float32(0.01)).unit()
-        for paths, both in zip((True, False), fitted.both_from(asked, 50), strict=True):
-            alone = rerank.create("cas", geodesic=paths).fit(items).reached_from(asked, 50)
-            assert np.allclose(both.scores, alone.scores, atol=1e-5)
+        alone = {way: rerank.create("cas", geodesic=way).fit(items) for way in (True, False)}
+        new = Vectors(items[:5] + np.float32(0.01)).unit()
+        for asked, answers in (
+            (fitted.ask_from_rows(rows), {way: alone[way].reached_from_rows(rows, 50) for way in alone}),
+            (
+                fitted.ask(new, fitted.search(new, 200)),
+                {way: alone[way].reached_from(new, 50) for way in alone},
+            ),
+        ):
+            assert (fitted.along_paths(asked, 50).ids == answers[True].ids).mean() > 0.98
+            assert np.allclose(fitted.along_paths(asked, 50).scores, answers[True].scores, atol=1e-5)
+            assert np.allclose(fitted.directly(asked, 50).scores, answers[False].scores, atol=1e-5)
+            listed = answers[False].ids[:, ::-1].copy()
+            listed[:, 3] = -1
+            among = fitted.among(asked, listed, 50)
+            assert (among.ids[:, -1] == -1).all()
+            assert (np.diff(among.scores[:, :-1], axis=1) <= 0).all()
+            kept = answers[False].ids != answers[False].ids[:, [46]]
+            expected = answers[False].scores[kept].reshape(len(listed), 49)
+            assert np.allclose(among.scores[:, :-1], expected, atol=1e-5)
 
 
 def test_joined_queries_take_no_part_in_the_views():

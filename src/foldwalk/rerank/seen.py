@@ -127,14 +127,14 @@ class Seen:
             )
         return self
 
-    def queries(self, queries: Vectors) -> Iterator[tuple[Reranker, Vectors]]:
-        """Each method, with the queries in its view."""
+    def queries(self, queries: Vectors) -> Iterator[tuple[str, Reranker, Vectors]]:
+        """Each view and its method, with the queries as it shows them."""
         for name, method in self.methods.items():
-            yield method, _as_seen(self.views[name], queries)
+            yield name, method, _as_seen(self.views[name], queries)
 
     def reached_from(self, queries: Vectors, top: int) -> Reached:
         deep = self._deep(top)
-        return self._fused([m.reached_from(seen, deep) for m, seen in self.queries(queries)], top)
+        return self._fused([m.reached_from(seen, deep) for _, m, seen in self.queries(queries)], top)
 
     def reached_from_rows(self, rows: IntArray, top: int) -> Reached:
         deep = self._deep(top)

@@ -72,24 +72,25 @@ def divergences_within(
 
 @njit(cache=True, parallel=True)
 def divergences_to(
-    near: Int32Array,
-    row_ids: Int32Array,
-    row_values: Float32Array,
-    row_sizes: IntArray,
+    listed: Int32Array,
+    begin: IntArray,
+    end: IntArray,
+    columns: AnyArray,
+    values: Float32Array,
     indptr: AnyArray,
     indices: AnyArray,
     data: AnyArray,
     table: Float32Array,
 ) -> Scalar:
-    """The divergence of each query's row, its first `row_sizes` entries, and those of its nearest, (q, k)."""
-    lengths = np.ones(near.shape, np.float32)
-    for q in prange(near.shape[0]):
-        size = row_sizes[q]
-        for place in range(near.shape[1]):
-            j = near[q, place]
+    """The divergence of each query's row, columns[begin : end], and those that are listed for it, (q, c)."""
+    lengths = np.ones(listed.shape, np.float32)
+    for q in prange(listed.shape[0]):
+        mine = slice(begin[q], end[q])
+        for place in range(listed.shape[1]):
+            j = listed[q, place]
             if j >= 0:
                 other = slice(indptr[j], indptr[j + 1])
                 lengths[q, place] = divergence(
-                    row_ids[q, :size], row_values[q, :size], indices[other], data[other], table
+                    columns[mine], values[mine], indices[other], data[other], table
                 )
     return lengths

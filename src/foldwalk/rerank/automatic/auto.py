@@ -1,37 +1,45 @@
 """Several views of the vectors, one ranking: what holds in all of them comes first. No labels, no settings.
 
-No rule without labels selects a method as well as a good fusion ranks. So nothing is selected here. The
-vectors are seen in three views (as they are; w25 and w50: square roots along the principal axes, frequent
-directions scaled down a little and more), the size g of the groups is read off the graph (group.py), and in
-each view CAS with the sizes of g answers twice, along paths and directly. Beside it stands the contextual
-dissimilarity (CDM), which looks no further than the nearest and so does not go astray. With z the scores of
-a query's first 400 brought to the range from 0 to 1,
+No rule without labels selects a method as well as a good fusion ranks. So no method is selected here. The
+vectors are seen in up to three views: as they are; w25 and w50, square roots along the principal axes,
+frequent directions scaled down a little and more. A view counts if two halves of the numbers agree in it
+about the nearest (halves.py). The size g of the groups is read off the graph (group.py). CAS with the sizes
+of g answers in each view, in the first and third along paths, in the second directly. Beside it stands the
+contextual dissimilarity (CDM), which looks no further than the nearest and so does not go astray. With z the
+scores of a query's first answers brought to the range from 0 to 1 (walk/members.py),
 
-    F = mean of the six z of CAS,   W = mean of the two in w50,   C = z of CDM in w50
+    F = mean of the z of CAS in all views,   W = z of CAS in the last,   C = z of CDM among the 150 nearest
     score  =  C              where g < 2: not even two items can be relied on
-              W + C          where g <= 5, or there are fewer than 250 items
-              F + .15 C      otherwise
+              W + C          where g <= 5, or there are fewer than 250 items; C is of the last view
+              F + .15 C      otherwise; C is of w25
 
-and what nobody reaches follows by similarity in w25. Numbers and switch come from a study on fourteen
-collections (docs/auto.md). With the Euclidean metric, with distances alone, and below 20 items, there is the
-raw view alone; `views="raw"` asks for that, `effort="low"` for raw and w50.
+and what nobody reaches follows by similarity in the view of C. Of one view alone F is the mean of both ways;
+where it is alone because whitening fails, the items lie along curves, and F is the walk along paths. The
+first 400 answers count, or 200 where groups end within sight. Numbers and switch come from a study on
+fourteen collections, the halves from 33 (docs/auto.md). With the Euclidean metric, with distances alone, and
+below 20 items, there is the raw view alone; `views="raw"` asks for that, `effort="low"` for raw and w50.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import partial
 from typing import Literal
 
 import numpy as np
 from pydantic import Field
 
 from foldwalk.core.neighbors import Neighbors
-from foldwalk.core.types import AnyArray, Float32Array, Float64Array, IntArray
+from foldwalk.core.progress import task
+from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray
 from foldwalk.core.vectors import Vectors
-from foldwalk.rerank.automatic.group import LARGEST, excess_mutuality, group_size, sizes_for
+from foldwalk.rerank.automatic.choice import MIDDLE, Choice
+from foldwalk.rerank.automatic.group import LARGEST, sizes_for
+from foldwalk.rerank.automatic.halves import agreement
 from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.context.cdm import CDM
 from foldwalk.rerank.diffusion.cas import CAS
+from foldwalk.rerank.diffusion.cas.asked import Asked
 from foldwalk.rerank.expansion.plain import Plain
 from foldwalk.rerank.kept import Kept
 from foldwalk.rerank.order import Reached
@@ -40,52 +48,11 @@ from foldwalk.rerank.registry import register
 from foldwalk.rerank.seen import DEEP, RAW, Seen, fused
 
 WIDEST = 70  # neighbours that the largest setting of CAS looks at
-SMALL_GROUPS, FEW_ITEMS, FEWEST_TO_WHITEN = 5, 250, 20
-NEAR = 10  # nearest that make up a neighbourhood of CDM
-BESIDE = 0.15  # the weight of C beside F
-
-
-@dataclass(frozen=True, eq=False)
-class Choice:
-    """What was made of a gallery and why; `mutuality` holds m'(1), m'(2), ..., `sure` is its peak."""
-
-    group_size: int
-    views: tuple[str, ...]
-    parts: str
-    mutuality: Float64Array
-
-    @classmethod
-    def of(cls, known: Neighbors, candidates: int, views: tuple[str, ...]) -> Choice:
-        """By the neighbours of the raw view; `parts` is the line of the rule that holds."""
-        excess = excess_mutuality(known)
-        group = group_size(excess)
-        small = group <= SMALL_GROUPS or candidates < FEW_ITEMS
-        return cls(group, views, "C" if group < 2 else "W + C" if small else "F + .15 C", excess)
-
-    @property
-    def last(self) -> str:
-        """The view of W and C."""
-        return self.views[-1]
-
-    @property
-    def walked(self) -> tuple[str, ...]:
-        """The views in which the walk is asked."""
-        return {"C": (), "W + C": (self.last,)}.get(self.parts, self.views)
-
-    @property
-    def sure(self) -> float:
-        return float(self.mutuality.max(initial=0.0))
-
-    def __str__(self) -> str:
-        groups = {0: "no groups to be seen", 1: "pairs at most"}.get(
-            self.group_size, f"groups of about {self.group_size + 1}"
-        )
-        if self.group_size >= LARGEST:
-            groups = f"no group ends among the {LARGEST} nearest"
-        how = {"C": "only the nearest are compared", "W + C": "the walk and the nearest count alike"}
-        said = how.get(self.parts, "the walk counts, the nearest a little")
-        eyes = f"{len(self.views)} views" if len(self.views) > 1 else f"the {self.last} view alone"
-        return f"{groups} ({self.sure:.0%} of neighbours are mutual beyond chance), so {said}, in {eyes}."
+LESS_DEEP = 200  # answers that count where groups are smaller than that
+FEWEST_TO_WHITEN = 20
+NEAR, CONTEXT = 10, 150  # nearest that make up a neighbourhood of CDM, and that it ranks
+STEPS = 12  # nearest that a path goes on to; twice as many rank no better in the fusion and take longer
+BLOCK = 2048
 
 
 class AutoParams(Params):
@@ -108,8 +75,8 @@ class Auto(Reranker):
         if not super().can_take(neighbors, n):
             return False
         known = neighbors.first(min(WIDEST, neighbors.k))
-        choice = Choice.of(known, n, self._views(n))
-        return RAW not in choice.walked or self._walk(choice).can_take(known, n)
+        choice = Choice.of(known, n, self._views(n), {})
+        return choice.parts == "C" or self._walk(choice, paths=True).can_take(known, n)
 
     def _wanted(self, _: int) -> int:
         """Any number tells something of the groups; what CAS needs is another matter."""
@@ -123,48 +90,61 @@ class Auto(Reranker):
 
     def state(self, whole: bool = True) -> dict[str, AnyArray]:
         _ = self.vectors  # refuses where there is none
-        return self.seen.state(whole) | {"delta": self.delta}
+        return self.seen.state(whole) | {"delta": self.delta, "agreement": self.agreement}
 
     def views_wanted(self, n: int) -> tuple[str, ...]:
         return tuple(name for name in self._views(n) if name != RAW)
 
     def _see(self, kept: Kept | None) -> None:
         known = self.neighbors(self.as_many_as_given(WIDEST))
-        self.choice = choice = Choice.of(known, self.candidates, self._views(self.candidates))
+        wanted = self._views(self.candidates)
+        judged = tuple(dict.fromkeys((RAW, MIDDLE, *wanted)))
+        if kept is not None:
+            self.agreement = kept.numbers("agreement", len(judged), low=-1, high=1)
+        elif self._can_whiten(self.candidates):
+            self.agreement = agreement(self.vectors.values[: self.candidates], judged)
+        else:
+            self.agreement = np.full(len(judged), -1, np.float32)
+        shares = dict(zip(judged, self.agreement.tolist(), strict=True))
+        self.choice = choice = Choice.of(known, self.candidates, wanted, shares)
         place = self.vectors, self.candidates, known if known.k else None, self.pairs
-        self.seen = Seen(self.known_views, {*choice.walked, choice.last})
+        self.seen = Seen(self.known_views, choice.used)
 
         def create(name: str) -> Reranker:
-            return self._walk(choice) if name in choice.walked else self._plain()
+            ways = [paths for view, paths in choice.members if view == name]
+            return self._walk(choice, any(ways)) if ways else self._plain()
 
         if kept is None:
-            self.seen.fit(create, choice.views, *place)
+            self.seen.fit(create, choice.used, *place)
             self.delta = self._delta()
         else:
-            self.seen.restore(create, choice.views, kept, *place)
+            self.seen.restore(create, choice.used, kept, *place)
             self.delta = kept.numbers("delta", len(self.vectors), low=0)
+
+    def _can_whiten(self, candidates: int) -> bool:
+        return self.pairs is None and self.metric == "cosine" and candidates >= FEWEST_TO_WHITEN
 
     def _views(self, candidates: int) -> tuple[str, ...]:
         names = tuple(self.params.views.split(","))
-        if self.pairs is not None or self.metric != "cosine" or candidates < FEWEST_TO_WHITEN:
+        if not self._can_whiten(candidates):
             return (RAW,)
-        return tuple(name for name in names if name != "w25") if self.params.effort == "low" else names
+        return tuple(name for name in names if name != MIDDLE) if self.params.effort == "low" else names
 
-    def _walk(self, choice: Choice) -> CAS:
-        p = self.params
-        return CAS(seed=self.seed, metric=p.metric, search=p.search, **sizes_for(choice.group_size))
+    def _walk(self, choice: Choice, paths: bool) -> CAS:
+        common = {"seed": self.seed, "metric": self.params.metric, "search": self.params.search}
+        return CAS(geodesic=paths, geodesic_k=STEPS, **common, **sizes_for(choice.group_size))
 
     def _plain(self) -> Plain:
         return Plain(seed=self.seed, metric=self.params.metric, search=self.params.search)
 
     def _delta(self) -> Float32Array:
-        """The scales of CDM, in the last view."""
-        last = self.seen.methods[self.choice.last]
+        """The scales of CDM, in its view."""
+        here = self.seen.methods[self.choice.near]
         k = min(NEAR, len(self.vectors) - 1)
-        neighbors = last.neighbors(k) if k else None
+        neighbors = here.neighbors(k) if k else None
         common = {"metric": self.params.metric, "search": self.params.search, "k": NEAR}
         contextual = CDM(seed=self.seed, **common).adopt(
-            last.vectors, candidates=self.candidates, neighbors=neighbors, pairs=self.pairs
+            here.vectors, candidates=self.candidates, neighbors=neighbors, pairs=self.pairs
         )
         return contextual.delta
 
@@ -173,27 +153,56 @@ class Auto(Reranker):
         return str(self.choice)
 
     def _walk_new(self, queries: Vectors, top: int) -> Reached:
-        answers: list[Reached] = []
-        for method, seen in self.seen.queries(queries):
-            if isinstance(method, CAS):
-                answers += method.both_from(seen, self._deep)
-        return self._fused(answers, self.seen.nearest(queries, self._deep, self.choice.last), top)
+        return self._by_blocks(len(queries), partial(self._some_new, queries), top)
 
     def _walk_rows(self, rows: IntArray, top: int) -> Reached:
-        answers: list[Reached] = []
-        for method in self.seen.methods.values():
+        return self._by_blocks(len(rows), partial(self._some_rows, rows), top)
+
+    def _by_blocks(self, count: int, answer: Callable[[slice, int], Reached], top: int) -> Reached:
+        found = []
+        with task("fusing views", count) as advance:
+            for first in range(0, count, BLOCK):
+                found.append(answer(slice(first, first + BLOCK), top))
+                advance(min(BLOCK, count - first))
+        return Reached.join(found)
+
+    def _some_new(self, queries: Vectors, part: slice, top: int) -> Reached:
+        """One search in each view, from which everything begins."""
+        asked: dict[str, Asked] = {}
+        context = None
+        for name, method, seen in self.seen.queries(Vectors(queries.values[part])):
+            deep = CONTEXT if name == self.choice.near else 0
+            near = method.search(seen, max(deep, method.looks_at if isinstance(method, CAS) else 0))
             if isinstance(method, CAS):
-                answers += method.both_from_rows(rows, self._deep)
-        return self._fused(answers, self.seen.methods[self.choice.last].search_rows(rows, self._deep), top)
+                asked[name] = method.ask(seen, near)
+            if deep:
+                context = near.first(min(deep, near.k))
+        assert context is not None  # the view of C is one of them
+        return self._fused(asked, context, top)
 
-    @property
-    def _deep(self) -> int:
-        return min(DEEP, self.candidates)
+    def _some_rows(self, rows: IntArray, part: slice, top: int) -> Reached:
+        some, methods = rows[part], self.seen.methods
+        asked = {name: m.ask_from_rows(some) for name, m in methods.items() if isinstance(m, CAS)}
+        return self._fused(asked, methods[self.choice.near].search_rows(some, CONTEXT), top)
 
-    def _fused(self, answers: list[Reached], near: Neighbors, top: int) -> Reached:
-        weights = [1 / len(answers) for _ in answers]
-        beside = BESIDE if self.choice.parts.startswith("F") else 1.0
-        return fused([*answers, self._contextual(near)], [*weights, beside], self.candidates, top)
+    def _fused(self, asked: dict[str, Asked], near: Neighbors, top: int) -> Reached:
+        deep = min(DEEP if self.choice.group_size >= LARGEST else LESS_DEEP, self.candidates)
+        answers: dict[tuple[str, bool], Reached] = {}
+        for name, paths in self.choice.members:
+            if paths:
+                answers[name, paths] = self._method(name).along_paths(asked[name], deep)
+        # Directly, nobody is looked at who is neither near nor reached along paths in any view.
+        items = _union([near.ids, *(reached.ids for reached in answers.values())])
+        for name, paths in self.choice.members:
+            if not paths:
+                answers[name, paths] = self._method(name).among(asked[name], items, deep)
+        lists = [answers[member] for member in self.choice.members]
+        return fused([*lists, self._contextual(near)], self.choice.weights, self.candidates, top)
+
+    def _method(self, name: str) -> CAS:
+        method = self.seen.methods[name]
+        assert isinstance(method, CAS)  # by `create` of `_see`
+        return method
 
     def _contextual(self, near: Neighbors) -> Reached:
         """CDM among the nearest by similarity alone: d(q, i) delta(i)."""
@@ -208,12 +217,14 @@ class Auto(Reranker):
         return Reached(ids, np.take_along_axis(scores, order, axis=1))
 
     def _plain_new(self, queries: Vectors, top: int) -> Neighbors:
-        return self.seen.nearest(queries, top, self._rest)
+        return self.seen.nearest(queries, top, self.choice.near)
 
     def _plain_rows(self, rows: IntArray, top: int) -> Neighbors:
-        return self.seen.methods[self._rest].search_rows(rows, top)
+        return self.seen.methods[self.choice.near].search_rows(rows, top)
 
-    @property
-    def _rest(self) -> str:
-        """The view that orders what nobody reaches."""
-        return "w25" if "w25" in self.choice.views else self.choice.last
+
+def _union(lists: list[Int32Array]) -> Int32Array:
+    """Whoever is in one of the lists (q, c), once; -1 for none."""
+    every = np.sort(np.concatenate(lists, axis=1), axis=1)
+    every[:, 1:][every[:, 1:] == every[:, :-1]] = -1
+    return every

@@ -20,7 +20,7 @@ from foldwalk.graph import mutuality
 
 LARGEST = 60
 HIGH = 0.95
-CORE = 4  # others in the core that CAS trusts by default
+AUTHORS, CORE = 20, 4  # items in a cluster of CAS by default, and others in the core that it trusts
 
 
 def excess_mutuality(neighbors: Neighbors, largest: int = LARGEST) -> Float64Array:
@@ -39,19 +39,10 @@ def group_size(excess: Float64Array) -> int:
     return int(np.flatnonzero(excess >= HIGH * peak)[-1]) + 1 if peak > 0 else 0
 
 
-def cas_sizes(cluster_k: int) -> dict[str, Any]:
-    """On the line through the authors' settings for cluster_k = 20 and 60; in proportion below 20."""
-    along = min(max(cluster_k - 20, 0) / 40, 1.0)
-    part = min(cluster_k / 20, 1.0)
-    return {
-        "cluster_k": min(cluster_k, LARGEST),
-        "trusted_k": round(5 + along),
-        "transition_k": round(25 * part + 45 * along),
-        "expand_k": round(6 + along),
-        "markov_k": round(25 * part + 55 * along),
-    }
-
-
 def sizes_for(group: int) -> dict[str, Any]:
-    """CAS as its authors set it where no group ends within sight."""
-    return {} if group >= LARGEST else cas_sizes(max(group, CORE))
+    """CAS as its authors set it; of groups smaller than its clusters, in proportion."""
+    cluster_k = max(group, CORE)
+    if cluster_k >= AUTHORS:
+        return {}
+    part = cluster_k / AUTHORS
+    return {"cluster_k": cluster_k, "transition_k": round(25 * part), "markov_k": round(25 * part)}

@@ -12,11 +12,12 @@ from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.progress import task
 from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray
 from foldwalk.core.vectors import Vectors
+from foldwalk.rerank.diffusion.cas.asked import Asked
 from foldwalk.rerank.diffusion.cas.parameters import CASParams
 from foldwalk.rerank.fusion import distance_from_similarity, fuse
 from foldwalk.rerank.order import Reached
 from foldwalk.walk import InvertedList, scale_rows
-from foldwalk.walk.csr import csr
+from foldwalk.walk.csr import csr, parts
 
 BLOCK = 1024
 PAIRS = 16_384
@@ -149,6 +150,31 @@ class Closeness:
         own = np.asarray(rows.multiply(rows).sum(axis=1)).reshape(-1, 1)
         theirs = np.asarray(self.items.multiply(self.items).sum(axis=1)).reshape(1, -1)
         return np.asarray(np.sqrt(np.maximum(own + theirs - 2 * products, 0)), dtype=np.float32)
+
+
+def ranked_among(
+    asked: Asked,
+    items: Int32Array,
+    places: Int32Array,
+    rows: sparse.csr_array,
+    similarities_of: Callable[[IntArray, AnyArray], Float32Array],
+    params: CASParams,
+    metric: str,
+    top: int,
+) -> Reached:
+    """The best of the listed items, (q, c) with -1 for none, by eq. 18; `rows` are kept by places.
+
+    For the Jensen-Shannon divergence fused with the plain distance, CAS as it is without settings.
+    """
+    known, omega = items >= 0, np.float32(params.omega)
+    indptr = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
+    apart = np.zeros(items.shape, np.float32)
+    apart[known] = distance_from_similarity(similarities_of(indptr, items[known]), metric)
+    far = asked.rows.divergences(places, parts(rows))
+    scores = 1 - (1 - omega) * far - omega * (apart / asked.scale[:, None])
+    scores[~known] = -np.inf
+    order = np.argsort(-scores, axis=1, kind="stable")[:, :top]
+    return Reached(np.take_along_axis(items, order, axis=1), np.take_along_axis(scores, order, axis=1))
 
 
 def distances_at(

@@ -18,17 +18,17 @@ from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray, Sc
 from foldwalk.core.vectors import Vectors
 from foldwalk.graph import as_rows, radius
 from foldwalk.neighbors.similarity import pair_similarity
+from foldwalk.rerank.diffusion.cas.asked import Asked, Rows
 from foldwalk.rerank.diffusion.cas.compare import distances_at, with_query_column
 from foldwalk.rerank.diffusion.cas.parameters import CASParams
 from foldwalk.rerank.fusion import squared_distance
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.precomputed import KnownPairs
 from foldwalk.walk.csr import Parts, parts
-from foldwalk.walk.divergence import SMALLEST, divergences_to, divergences_within
+from foldwalk.walk.divergence import SMALLEST, divergences_within
 from foldwalk.walk.entries import entry
 from foldwalk.walk.overlap import ENTROPY
 from foldwalk.walk.paths import next_item, shorten
-from foldwalk.walk.rows import pack
 from foldwalk.walk.scratch import blank
 from foldwalk.walk.select import offer, sort_heap
 
@@ -52,38 +52,34 @@ class Paths:
         self.steps = parts(step_lengths(nearest, rows, params.distance))
         self.radius = radius(nearest, params.geodesic_k - 1)
 
-    def starts(
-        self, found: Neighbors, rows: tuple[Int32Array, Float32Array, IntArray]
-    ) -> tuple[IntArray, AnyArray, Float32Array]:
+    def starts(self, near: Neighbors, rows: Rows) -> tuple[IntArray, AnyArray, Float32Array]:
         """The first steps of unseen queries with these rows: where each begins, to which places, how long."""
-        near = first_steps(found, self.params.geodesic_k - 1, self.radius)
-        known = near >= 0
+        first = first_steps(near, self.params.geodesic_k - 1, self.radius)
+        known = first >= 0
         indptr = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
         if self.params.distance == "jensen_shannon":
-            lengths = divergences_to(near, *rows, *self.row_arrays, ENTROPY)[known]
+            lengths = rows.divergences(first, self.row_arrays)[known]
         else:
-            mine = pack(*rows, self.rows.shape[1] + 1)
+            mine = rows.matrix(self.rows.shape[1] + 1)
             lengths = distances_at(
-                mine, with_query_column(self.rows), indptr, near[known], self.params.distance
+                mine, with_query_column(self.rows), indptr, first[known], self.params.distance
             )
-        return indptr, near[known], lengths
+        return indptr, first[known], lengths
 
     def rank(
         self,
         starts: tuple[IntArray, AnyArray, Float32Array],
-        shares: sparse.csr_array | None,
-        queries: Vectors,
+        asked: Asked,
         items: Vectors,
-        scale: Float32Array,
         order: Int32Array,
         candidates: int,
-        own: IntArray | None,
         top: int,
     ) -> Reached:
-        """The best of each query. `shares`, if given, are fused in place of the plain distance."""
+        """The best of each query, whose paths begin at `starts`; `order[p]` is the item at place p."""
+        queries, shares = asked.queries, asked.shares
         ids = np.full((len(queries), top), -1, np.int32)
         scores = np.zeros((len(queries), top), np.float32)
-        left_out = np.full(len(queries), -1) if own is None else own
+        left_out = np.full(len(queries), -1) if asked.own is None else asked.own
         threads = min(numba.get_num_threads(), len(queries))
         paths = blank((threads, len(items) + 1), np.inf, np.float32)
         indptr, places, lengths = starts
@@ -91,7 +87,7 @@ class Paths:
         ranked_by_paths(
             *self.steps, indptr, places.astype(np.int32), lengths,
             nothing if shares is None else parts(shares), shares is not None,
-            queries.values, items.values, scale, np.float32(self.params.omega),
+            queries.values, items.values, asked.scale, np.float32(self.params.omega),
             self.cosine, *self.known, order, candidates, left_out, paths, ids, scores,
         )  # fmt: skip
         return Reached(ids, scores)

@@ -32,7 +32,7 @@ from scipy import sparse
 
 from foldwalk.core.errors import BadInput
 from foldwalk.core.neighbors import Neighbors
-from foldwalk.core.types import IntArray
+from foldwalk.core.types import Int32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.graph import (
     Numbering,
@@ -44,7 +44,8 @@ from foldwalk.graph import (
     relative_exponential,
 )
 from foldwalk.rerank.base import Reranker
-from foldwalk.rerank.diffusion.cas.compare import Direct, shares_of
+from foldwalk.rerank.diffusion.cas.asked import Asked, Rows
+from foldwalk.rerank.diffusion.cas.compare import Direct, ranked_among, shares_of
 from foldwalk.rerank.diffusion.cas.dense import check_target
 from foldwalk.rerank.diffusion.cas.first import rerank_first
 from foldwalk.rerank.diffusion.cas.geodesic import Paths
@@ -58,7 +59,6 @@ from foldwalk.rerank.kept import Kept
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.registry import register
 from foldwalk.walk import multiply_capped, scale_rows
-from foldwalk.walk.rows import pack
 
 WIDER = 2  # times as many nearest of an unseen query: who would count it among its own may be further away
 WIDEST = 1024  # more than the union of the clusters that eq. 16 averages ever holds
@@ -234,70 +234,69 @@ class CAS(Reranker):
         rows = sparse.csr_array(self.rows[self.numbering.place])
         return Direct(rows, self.candidates, self.params, self.search, self.similarities)
 
-    def both_from(self, queries: Vectors, top: int) -> tuple[Reached, Reached]:
-        """What new queries reach along paths and what they reach directly: one fit answers both ways."""
-        along, directly = self._ranked_new(queries, top, (True, False))
-        return along, directly
-
-    def both_from_rows(self, rows: IntArray, top: int) -> tuple[Reached, Reached]:
-        """The same from rows of the adopted vectors."""
-        along, directly = self._ranked_rows(rows, top, (True, False))
-        return along, directly
-
     def _walk_new(self, queries: Vectors, top: int) -> Reached:
         if self.params.first:
             return self._first_only(queries, None, top)
-        return self._ranked_new(queries, top, (self.params.geodesic,))[0]
+        return self._ranked(self.ask(queries, self.search(queries, self.looks_at)), top)
 
     def _walk_rows(self, rows: IntArray, top: int) -> Reached:
         if self.params.first:
             return self._first_only(Vectors(self.vectors.values[rows]), rows, top)
-        return self._ranked_rows(rows, top, (self.params.geodesic,))[0]
+        return self._ranked(self.ask_from_rows(rows), top)
 
-    def _ranked_new(self, queries: Vectors, top: int, ways: tuple[bool, ...]) -> tuple[Reached, ...]:
-        """The answers along paths (True) and directly (False), as asked for."""
+    def _ranked(self, asked: Asked, top: int) -> Reached:
+        return self.along_paths(asked, top) if self.params.geodesic else self.directly(asked, top)
+
+    # One fit, several ways to answer ----------------------------------------------------------------------
+
+    @property
+    def looks_at(self) -> int:
+        """How many of its nearest decide about an unseen query."""
         p = self.params
         sizes = (p.cluster_k, p.trusted_k, p.transition_k, p.expand_k, p.geodesic_k, *p.graph_sizes)
-        found = self.search(queries, WIDER * max(sizes))
-        scale = row_maximum(self.few, queries, found)
-        found = replace(found, ids=self.numbering.renumber(found.ids))
-        rows = query_rows(self.stored, found, scale, p, queries, self.vectors)
+        return WIDER * max(sizes)
+
+    def ask(self, queries: Vectors, near: Neighbors) -> Asked:
+        """New queries; `near` are their nearest, at least as many as are looked at."""
+        p, near = self.params, near.first(min(self.looks_at, near.k))
+        scale = row_maximum(self.few, queries, near)
+        near = replace(near, ids=self.numbering.renumber(near.ids))
+        rows = Rows.of_width(*query_rows(self.stored, near, scale, p, queries, self.vectors))
         shares = None
         if p.fuse_with == "diffusion":
-            joined = found.first(min(max(p.graph_sizes), found.k))
+            joined = near.first(min(max(p.graph_sizes), near.k))
             reached = as_rows(joined, joined.similarities, len(self.vectors))
             diffused = multiply_capped(reached, self.stored.diffused, p.rows_kept)
             shares = shares_of(diffused, self.numbering.order, self.candidates, None)
+        return Asked(queries, scale, rows, near, None, shares)
 
-        def along_paths() -> Reached:
-            starts, order = self.paths.starts(found, rows), self.numbering.order
-            return self.paths.rank(
-                starts, shares, queries, self.vectors, scale, order, self.candidates, None, top
-            )
+    def ask_from_rows(self, rows: IntArray) -> Asked:
+        """Rows of the adopted vectors."""
+        places, shares = self.numbering.place[rows], None
+        if self.params.fuse_with == "diffusion":
+            shares = shares_of(self.stored.diffused[places], self.numbering.order, self.candidates, rows)
+        queries, mine = Vectors(self.vectors.values[rows]), Rows.of_matrix(self.rows, places)
+        return Asked(queries, self.stored.scale[places], mine, None, rows, shares)
 
-        def directly() -> Reached:
-            packed = pack(*rows, len(self.vectors) + 1)
-            return self.direct.rank(packed, shares, queries, scale, None, top)
+    def along_paths(self, asked: Asked, top: int) -> Reached:
+        """The best by the shortest paths along neighbours."""
+        if asked.near is not None:
+            starts = self.paths.starts(asked.near, asked.rows)
+        else:
+            own = np.asarray(asked.own)
+            starts = np.arange(len(own) + 1), self.numbering.place[own], np.zeros(len(own), np.float32)
+        return self.paths.rank(starts, asked, self.vectors, self.numbering.order, self.candidates, top)
 
-        return tuple(along_paths() if paths else directly() for paths in ways)
+    def directly(self, asked: Asked, top: int) -> Reached:
+        """The best by the distance of rows itself."""
+        mine = asked.rows.matrix(len(self.vectors) + 1)
+        return self.direct.rank(mine, asked.shares, asked.queries, asked.scale, asked.own, top)
 
-    def _ranked_rows(self, rows: IntArray, top: int, ways: tuple[bool, ...]) -> tuple[Reached, ...]:
-        p, queries = self.params, Vectors(self.vectors.values[rows])
-        places, order = self.numbering.place[rows], self.numbering.order
-        scale, shares = self.stored.scale[places], None
-        if p.fuse_with == "diffusion":
-            shares = shares_of(self.stored.diffused[places], order, self.candidates, rows)
-
-        def along_paths() -> Reached:
-            here = np.arange(len(rows) + 1), places, np.zeros(len(rows), np.float32)
-            return self.paths.rank(
-                here, shares, queries, self.vectors, scale, order, self.candidates, rows, top
-            )
-
-        def directly() -> Reached:
-            return self.direct.rank(self.rows[places], shares, queries, scale, rows, top)
-
-        return tuple(along_paths() if paths else directly() for paths in ways)
+    def among(self, asked: Asked, items: Int32Array, top: int) -> Reached:
+        """The same among listed items alone, (q, c) with -1 for none: no other is looked at."""
+        similarities = partial(self.similarities, asked.queries)
+        places = self.numbering.renumber(items)
+        return ranked_among(asked, items, places, self.rows, similarities, self.params, self.metric, top)
 
     def _first_only(self, queries: Vectors, own: IntArray | None, top: int) -> Reached:
         if self.pairs is not None:

@@ -88,10 +88,9 @@ def test_sizes_are_the_authors_or_smaller_in_proportion():
 def test_halves_agree_where_a_view_shows_more():
     rng = np.random.default_rng(0)
     labels = np.repeat(np.arange(60), 10)
-    # A few strong directions that mean nothing, and many weak ones that tell the groups apart.
-    loud = 4 * rng.normal(size=(600, 4)) @ rng.normal(size=(4, 64))
-    telling = Vectors((rng.normal(size=(60, 64))[labels] + 0.5 * rng.normal(size=(600, 64)) + loud)
-                      .astype(np.float32)).unit().values  # fmt: skip
+    # Every number tells the groups apart, but a few are much larger than the others.
+    items = np.abs(rng.normal(size=(60, 64)))[labels] + 0.3 * np.abs(rng.normal(size=(600, 64)))
+    telling = Vectors((items * rng.exponential(size=64) ** 2).astype(np.float32)).unit().values
     raw, w25, w50 = agreement(telling, VIEWS)
     assert w25 > raw
     assert w50 > raw

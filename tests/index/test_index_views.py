@@ -246,7 +246,8 @@ def test_what_was_fitted_in_other_views_is_not_used(index, learned):
         ("numbers", lambda a: a[::-1].copy()),
         ("names", lambda _: np.array(["w25", "w77"])),
         ("names", lambda _: np.array(7)),
-        ("uid", lambda _: np.array("another")),
+        ("origin", lambda _: np.array("another")),
+        ("names", lambda _: np.array(["+".join(["root"] * 30_000)])),
     ],
 )
 def test_what_cannot_have_been_learned_is_learned_anew(index, learned, name, wrong):

@@ -128,7 +128,7 @@ def test_a_copy_that_takes_the_place_of_a_file_is_waited_for(album, photos, repo
     wait_for(lambda: "copy.png" in keys(album))
     assert album.item("copy.png").metadata == {"year": 1990}
     assert keys(album) == {"0.png", "2.png", "copy.png"}
-    assert [pair.old for report in reports for pair in report.moved] == ["1.png"]
+    wait_for(lambda: [pair.old for report in reports for pair in report.moved] == ["1.png"])
 
 
 def test_what_cannot_be_taken_is_told_once(album, photos, reports):

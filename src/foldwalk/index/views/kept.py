@@ -12,7 +12,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from foldwalk import views
+from foldwalk import __version__, views
 from foldwalk.core.checked_arrays import checked_rising
 from foldwalk.core.errors import BadInput
 from foldwalk.core.types import AnyArray, IntArray
@@ -24,7 +24,8 @@ from foldwalk.stores.arrays import get_arrays, put_arrays
 
 KIND = "views"
 KEPT = 4  # groups: whoever asks for ever other views does not fill the store
-HEAD = ("uid", "names", "numbers")
+HEAD = ("origin", "names", "numbers")
+LONGEST_NAMES = 100_000  # bytes
 AXES = "view."
 
 
@@ -55,7 +56,7 @@ class KeptViews:
         version = max(time.time_ns(), newest + 1)
         known = KnownViews(version, self.numbers, views.learn(names, vectors.values))
         arrays = {AXES + name: array for name, array in views.state(known.chains.values()).items()}
-        arrays |= {"uid": np.array(self.facts.uid), "names": np.array(names), "numbers": self.numbers}
+        arrays |= {"origin": np.array(self._origin), "names": np.array(names), "numbers": self.numbers}
         if put_arrays(self.store, KIND, version, arrays):
             self._forget_others(version, names)
         return self._on_items(known)
@@ -68,6 +69,11 @@ class KeptViews:
     def states(self) -> tuple[ViewsState, ...]:
         """What is kept, and how the collection has changed since."""
         return tuple(state_of(names, version, seen, self.numbers) for version, names, seen in self._heads())
+
+    @property
+    def _origin(self) -> str:
+        """Another version of the program may see other things in the same axes."""
+        return f"{__version__} {self.facts.uid}"
 
     def _on_items(self, known: KnownViews) -> ViewsOfItems:
         return ViewsOfItems(known, self.store, self.facts, self.numbers)
@@ -85,8 +91,10 @@ class KeptViews:
 
     def _checked_head(self, head: dict[str, AnyArray]) -> tuple[list[str], IntArray]:
         names = head["names"]
-        if names.ndim != 1 or names.dtype.kind != "U" or str(head["uid"]) != self.facts.uid:
-            raise BadInput("the views are not those of this collection.")
+        if names.ndim != 1 or names.dtype.kind != "U" or names.nbytes > LONGEST_NAMES:
+            raise BadInput("what the views are called cannot be read.")
+        if str(head["origin"]) != self._origin:
+            raise BadInput("the views are not those of this collection and this program.")
         for name in names:
             views.create(str(name))  # refuses one that is unknown
         return [str(name) for name in names], checked_rising(head["numbers"], "numbers")

@@ -38,6 +38,10 @@ class GrownGradNet(Reranker):
         super().__init__(seed=trained.seed, **parameters)
         self.trained, self.rows = trained, rows
 
+    def _wanted(self, _: int) -> int:
+        """Of the collection none: the network has those of its training."""
+        return 0
+
     def _prepare(self) -> None:
         known = self.trained.model.features
         features = np.zeros((len(self.rows), known.shape[1]), np.float32)

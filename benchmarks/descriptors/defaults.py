@@ -1,15 +1,14 @@
 """Which vectors are best: size x pooling x power or whitening on seven sets of pictures, and what each costs.
 
-    python -m benchmarks.descriptors.defaults [--root DATA] [--kept FOLDER] [--auto 12]
+    python -m benchmarks.descriptors.defaults [--root DATA] [--kept FOLDER]
     python -m benchmarks.descriptors.defaults --table
     python -m benchmarks.descriptors.defaults --plot docs/images/vectors.png
 
 Sets are cut to 2,000 pictures by whole classes; every picture is a query for the rest of its class. A picture
 is described once per size (224c: its middle 7/8), its map pooled in every way, and the vectors kept in a
 temporary folder. Sizes, as poolings, that are joined by + are sums of vectors of length one. `plain` ranks
-all of them in four views, `auto` the `--auto` sizes and poolings that are best for `plain` by the mean over
-sets and views. Rows that the result has already are kept. `--table` prints the means over sets, and for each
-set what would be chosen without it.
+all of them in four views, `auto` and `cas`, which take longer, the few of WALKED. Rows that the result has
+already are kept. `--table` prints the means over sets, and for each set what would be chosen without it.
 """
 
 from __future__ import annotations
@@ -35,7 +34,13 @@ SIZES = ("160", "224", "256", "320", "224c", "160+224", "160+256", "224+320")
 POOLINGS = ("gap", "gem", "rmac", "gap+gem", "gap+rmac", "gem+rmac")
 VIEWS = ("raw", "root", "w25", "w50")
 DEFAULT = "224 gap"
-DEARER = 2.0  # times the default's time that a default may cost
+WALKED = (
+    *("224 gap", "224 gem", "224 rmac", "224 gem+rmac"),
+    *("256 rmac", "160+224 rmac", "160+256 rmac", "224+320 rmac"),
+)
+METHODS = ("plain", "auto", "cas")
+NAMED = {"224 gap": "effnet_lite0", "224 rmac": ":rmac", "224+320 rmac": ":fine"}
+DEARER = (1.25, 2.0, 3.5)  # times the default's cost
 Results = dict[str, dict[str, dict[str, Any]]]  # set, "size pooling view", method
 
 
@@ -83,15 +88,6 @@ def mean(results: Results, way: str, method: str, figure: str = "mAP", without: 
     return float(np.mean(found))
 
 
-def best_for_plain(results: Results, count: int) -> list[str]:
-    ways = [f"{sizes} {poolings}" for sizes, poolings in product(SIZES, POOLINGS)]
-
-    def score(way: str) -> float:
-        return float(np.mean([mean(results, f"{way} {view}", "plain") for view in VIEWS]))
-
-    return list(dict.fromkeys([DEFAULT, *sorted(ways, key=score, reverse=True)[:count]]))
-
-
 def cost(spent: dict[str, float], way: str) -> float:
     """Milliseconds from file to vector."""
     sizes, poolings = (part.split("+") for part in way.split()[:2])
@@ -99,11 +95,13 @@ def cost(spent: dict[str, float], way: str) -> float:
     return spent["decode"] + sum(spent[size] for size in sizes) + pooling
 
 
-def left_out(results: Results, spent: dict[str, float], method: str) -> Iterator[str]:
-    """What the other sets would choose at most so much dearer, and what the one left out gains by it."""
+def left_out(results: Results, spent: dict[str, float], method: str, dearest: float) -> Iterator[str]:
+    """What the other sets choose of raw vectors that cost so much at most, and what the set gains by it."""
     default = f"{DEFAULT} raw"
-    known = [way for way in next(iter(results.values())) if not np.isnan(mean(results, way, method))]
-    affordable = [way for way in known if cost(spent, way) <= DEARER * cost(spent, default)]
+    known = [way for way in next(iter(results.values())) if way.endswith("raw")]
+    known = [way for way in known if not np.isnan(mean(results, way, method))]
+    affordable = [way for way in known if cost(spent, way) <= dearest * cost(spent, default)]
+    yield f"\nRaw vectors of at most {dearest} times the default's cost\n"
     yield f"| left out | chosen for `{method}` by the others | their gain | its gain |\n|---|---|---|---|"
     for name in ("", *results):
         chosen = max(affordable, key=lambda way, name=name: mean(results, way, method, without=name))
@@ -114,30 +112,34 @@ def left_out(results: Results, spent: dict[str, float], method: str) -> Iterator
 
 def table(results: Results, spent: dict[str, float]) -> Iterator[str]:
     """mAP of every way, the mean with R@1 in brackets, the best mean first."""
-    for method in ("plain", "auto"):
+    for method in METHODS:
         ways = {way for rows in results.values() for way, row in rows.items() if method in row}
         yield f"\n| {method} | ms | mean | {' | '.join(results)} |\n|---|---|---|{'---|' * len(results)}"
         for way in sorted(ways, key=lambda way: -mean(results, way, method)):
             each = " | ".join(f"{rows[way][method]['mAP']:.1f}" for rows in results.values())
             both = f"{mean(results, way, method):.2f} ({mean(results, way, method, 'R@1'):.2f})"
             yield f"| {way} | {cost(spent, way):.1f} | {both} | {each} |"
-        yield ""
-        yield from left_out(results, spent, method)
+        for dearest in DEARER:
+            yield from left_out(results, spent, method, dearest)
 
 
 def plot(results: Results, spent: dict[str, float], target: Path) -> None:
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 3, figsize=(12, 4), layout="constrained")
-    for axis, (method, view) in zip(axes, (("plain", "raw"), ("plain", "w50"), ("auto", "raw")), strict=True):
+    figure, axes = plt.subplots(1, len(METHODS), figsize=(12, 4), layout="constrained")
+    for axis, method in zip(axes, METHODS, strict=True):
         for poolings in POOLINGS:
             ways = [f"{sizes} {poolings}" for sizes in SIZES]
-            points = [(cost(spent, way), mean(results, f"{way} {view}", method)) for way in ways]
+            points = [(cost(spent, way), mean(results, f"{way} raw", method)) for way in ways]
             axis.plot(*zip(*points, strict=True), "o", label=poolings)
-        default = cost(spent, DEFAULT), mean(results, f"{DEFAULT} raw", method)
-        axis.plot(*default, "ks", fillstyle="none", markersize=12, label="default")
-        axis.set(title=f"{method}, {view} vectors", xlabel="CPU ms per picture", ylabel="mAP, mean over sets")
+        for way, variant in NAMED.items():
+            point = cost(spent, way), mean(results, f"{way} raw", method)
+            axis.plot(*point, "ks", fillstyle="none", markersize=11)
+            axis.annotate(variant, point, xytext=(-2, 9), textcoords="offset points", ha="right")
+        axis.set(title=method, xlabel="CPU ms per picture", ylabel="mAP, mean over seven sets")
         axis.grid(alpha=0.3)
+        axis.margins(0.1)
+        axis.set_xlim(left=-4)
     axes[0].legend(fontsize=8)
     figure.savefig(target, dpi=110)
 
@@ -148,7 +150,6 @@ def main() -> None:
     )
     parser.add_argument("--root")
     parser.add_argument("--kept", type=Path, default=Path(tempfile.gettempdir()) / "foldwalk-pooled")
-    parser.add_argument("--auto", type=int, default=12)
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--plot", type=Path)
     options = parser.parse_args()
@@ -164,8 +165,8 @@ def main() -> None:
         ways = [f"{sizes} {poolings}" for sizes, poolings in product(SIZES, POOLINGS)]
         for name in SETS:
             ranked_by("plain", name, ways, VIEWS, results, options)
-        for name in SETS:
-            ranked_by("auto", name, best_for_plain(results, options.auto), ("raw",), results, options)
+        for method, name in product(METHODS[1:], SETS):
+            ranked_by(method, name, list(WALKED), ("raw",), results, options)
 
 
 if __name__ == "__main__":

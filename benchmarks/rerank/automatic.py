@@ -55,14 +55,20 @@ def collections(root: str | None) -> Iterator[tuple[str, Callable[[], Items]]]:
 def whole(name: str, root: str | None) -> Items:
     """A set, cut by whole classes."""
     data = datasets.load(name, root=root)
-    items, labels = np.asarray(data.gallery), np.unique(np.asarray(data.labels), return_inverse=True)[1]
+    rows, labels = cut(np.asarray(data.labels))
+    return np.asarray(data.gallery)[rows], labels
+
+
+def cut(classes: np.ndarray) -> Items:
+    """The rows of as many whole classes as fit, drawn at random, and their labels."""
+    labels = np.unique(classes, return_inverse=True)[1]
     kept: list[np.ndarray] = []
     for label in generator(0, "whole classes").permutation(labels.max() + 1):
         members = np.flatnonzero(labels == label)
         if sum(map(len, kept)) + len(members) <= MOST_ITEMS:
             kept.append(members)
     rows = np.sort(np.concatenate(kept))
-    return items[rows], labels[rows]
+    return rows, labels[rows]
 
 
 def thinned(name: str, kept: int, root: str | None) -> Items:

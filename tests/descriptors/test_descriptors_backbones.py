@@ -30,7 +30,7 @@ def test_names():
         backbone("effnet_lite")
     with pytest.raises(UnknownName, match=r"there are effnet_lite0, a Python function, .* timm:NAME"):
         backbone("zebra")
-    for name in ("keras:resnet", "timm:", "onnx", "function"):
+    for name in ("keras:resnet", "timm:", "onnx", "function", "effnet_lite0:", "effnet_lite0:gem"):
         assert not is_known(name)
         with pytest.raises(UnknownName):
             backbone(name)

@@ -18,6 +18,7 @@ from foldwalk.descriptors.backbones import effnet_lite0
 from foldwalk.descriptors.backbones.base import cores
 from foldwalk.descriptors.pooling import gap, gem, mac, region_vectors, rmac, unit
 from foldwalk.descriptors.whitening import PcaWhitening
+from foldwalk.index import Index
 
 
 def scenes(count: int, size: tuple[int, int] = (240, 180), seed: int = 0) -> list[Image.Image]:
@@ -186,6 +187,44 @@ def test_identity_names_everything_that_changes_a_vector(effnet, fitted):
     assert backbone(threads=1).identity == effnet.identity
     assert effnet.name == "effnet_lite0"
     assert effnet_lite0.WEIGHTS_SHA256[:16] in effnet.identity
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("effnet_lite0", {"pooling": "gap"}),
+        ("effnet_lite0:rmac", {"pooling": "rmac"}),
+        ("effnet_lite0:fine", {"pooling": "rmac", "scales": (1.0, 320 / 224)}),
+    ],
+)
+@pytest.mark.usefixtures("effnet")
+def test_a_variant_is_a_name_for_options(name, options):
+    variant, spelled = backbone(name), backbone("effnet_lite0", **options)
+    assert variant.name == name
+    assert variant.identity == spelled.identity
+    np.testing.assert_array_equal(variant.embed(scenes(2)), spelled.embed(scenes(2)))
+    assert backbone(name, pooling="gem").pooling == "gem"
+
+
+def test_the_fine_variant_sees_two_sizes(effnet):
+    prepared = backbone("effnet_lite0:fine").prepare(Image.new("RGB", (50, 40)))
+    assert [size.shape for size in prepared] == [(224, 224, 3), (320, 320, 3)]
+    assert len(effnet.prepare(Image.new("RGB", (50, 40)))) == 1
+
+
+def test_an_index_goes_on_with_the_backbone_it_was_made_with(effnet, tmp_path):
+    """New indexes have R-MAC; one that was made with `effnet_lite0` keeps its mean."""
+    pictures, kept = scenes(2), {}
+    for name, more in (("new", {}), ("old", {"backbone": "effnet_lite0"})):
+        with Index.create(tmp_path / f"{name}.fold", **more) as index:
+            index.add_picture(pictures[0], "first")
+        with Index.open(tmp_path / f"{name}.fold") as index:
+            index.add_picture(pictures[1], "second")
+            kept[index.info().backbone] = index.vector("second")
+    maps = effnet.maps(pictures[1:2])
+    assert list(kept) == ["effnet_lite0:rmac", "effnet_lite0"]
+    for vector, pool in zip(kept.values(), (rmac, gap), strict=True):
+        np.testing.assert_allclose(vector, unit(pool(maps))[0], atol=1e-5)
 
 
 def test_threads_are_bounded(effnet):

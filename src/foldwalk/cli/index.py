@@ -16,7 +16,8 @@ def index(
         str | None, typer.Option(help="The index, a folder or a URL; SOURCE's name and .fold if not given.")
     ] = None,
     backbone: Annotated[
-        str | None, typer.Option(help="What describes pictures: effnet_lite0, pixels, a .onnx file, ...")
+        str | None,
+        typer.Option(help="What describes pictures: effnet_lite0:rmac (the default), pixels, a .onnx file."),
     ] = None,
     metric: Annotated[str | None, typer.Option(help="cosine (the default) or euclidean.")] = None,
     metadata: MetadataPath = None,
@@ -29,6 +30,7 @@ def index(
     from foldwalk import stores
     from foldwalk.cli.sources import add_source, check_source, is_vectors, summary
     from foldwalk.core import BadInput
+    from foldwalk.descriptors import FOR_INDEXES
     from foldwalk.index import Index
 
     check_source(source)
@@ -39,7 +41,7 @@ def index(
             raise BadInput(f"{target} exists already, with a backbone and a metric: leave out these options.")
         collection = Index.open(target)
     else:
-        described_by = backbone or (None if is_vectors(source) else "effnet_lite0")
+        described_by = backbone or (None if is_vectors(source) else FOR_INDEXES)
         collection = Index.create(target, backbone=described_by, metric=metric or "cosine")
     with collection:
         try:

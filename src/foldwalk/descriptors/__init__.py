@@ -1,12 +1,21 @@
 """Pictures to vectors: safe decoding, backbones, pooling, whitening."""
 
-from foldwalk.descriptors.backbones import DEFAULT, Backbone, BackboneCard, backbone, is_known, names
+from foldwalk.descriptors.backbones import (
+    DEFAULT,
+    FOR_INDEXES,
+    Backbone,
+    BackboneCard,
+    backbone,
+    is_known,
+    names,
+)
 from foldwalk.descriptors.decode import PICTURE_SUFFIXES, find_pictures, load_picture, thumbnail
 from foldwalk.descriptors.extract import Batch, Described, Skipped, describe, extract
 from foldwalk.descriptors.limits import Limits, Unreadable
 
 __all__ = [
     "DEFAULT",
+    "FOR_INDEXES",
     "PICTURE_SUFFIXES",
     "Backbone",
     "BackboneCard",

@@ -19,6 +19,7 @@ from foldwalk.core.errors import FoldwalkError
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import Float32Array
 from foldwalk.core.vector_files import VectorFile
+from foldwalk.descriptors import FOR_INDEXES
 from foldwalk.index import backup, exchange, info, pictures, sync, vectors, verify
 from foldwalk.index.asking import explain, search
 from foldwalk.index.asking.handed import Handed
@@ -57,7 +58,7 @@ class Index:
     # Open and close ---------------------------------------------------------------------------------------
 
     @classmethod
-    def create(cls, path: PathLike, backbone: Any = "effnet_lite0", metric: str = "cosine") -> Index:
+    def create(cls, path: PathLike, backbone: Any = FOR_INDEXES, metric: str = "cosine") -> Index:
         """Make an empty index in a new folder, or at the URL of another store (`foldwalk stores`).
 
         `backbone` is a name, a file, a callable or a Backbone of `foldwalk.descriptors`, or None for an index

@@ -14,6 +14,7 @@ from foldwalk.descriptors.backbones.base import Backbone
 
 __all__ = [
     "DEFAULT",
+    "FOR_INDEXES",
     "Backbone",
     "BackboneCard",
     "backbone",
@@ -24,7 +25,8 @@ __all__ = [
     "register",
 ]
 
-DEFAULT = "effnet_lite0"
+DEFAULT = "effnet_lite0"  # what stored features and heads trained on them stand on
+FOR_INDEXES = "effnet_lite0:rmac"  # what new indexes have: docs/descriptors.md, which vectors are best
 _backbones: Registry[type[Backbone]] = Registry("backbone", [__name__])
 Kind = TypeVar("Kind", bound=type[Backbone])
 

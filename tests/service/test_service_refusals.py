@@ -14,6 +14,7 @@ from service_samples import TOKEN, drawn, png
 
 from foldwalk.index import Index
 from foldwalk.rerank import describe, names
+from foldwalk.rerank.registry import DEFAULT
 
 QUERY = "ring/05.png"
 
@@ -56,8 +57,8 @@ QUERY = "ring/05.png"
             "its defaults or the preset",
         ),
         ({"key": QUERY, "parameters": {"seed": 3}}, 422, "settled by the index"),
-        ({"key": QUERY, "parameters": {"self": 3}}, 422, "cas has no parameter 'self'"),
-        ({"key": QUERY, "parameters": {"name": 3}}, 422, "cas has no parameter 'name'"),
+        ({"key": QUERY, "parameters": {"self": 3}}, 422, f"{DEFAULT} has no parameter 'self'"),
+        ({"key": QUERY, "parameters": {"name": 3}}, 422, f"{DEFAULT} has no parameter 'name'"),
         ({"key": QUERY, "parameters": {"metric": "euclidean"}}, 422, "settled by the index"),
         ({"key": QUERY, "parameters": {"graphs": "5,50000"}}, 422, "at most 8 sizes up to 200"),
         ({"key": QUERY, "parameters": {"graphs": 50000}}, 422, "at most 8 sizes up to 200"),
@@ -86,7 +87,7 @@ def test_methods_that_must_be_trained_are_offered_only_by_name(open_client, pict
     assert {"cas", "auto", "egt"} <= usual
     assert not {"gradnet", "gss", "csa", "ssr", "lattqe"} & usual
     few = open_client(pictures_index, methods=("plain", "aqe"))
-    assert [card["name"] for card in few.get("/api/methods").json()] == ["plain", "aqe", "cas"]
+    assert [card["name"] for card in few.get("/api/methods").json()] == ["plain", "aqe", DEFAULT]
     refused = few.post("/api/search", json={"key": QUERY, "method": "dfs"})
     assert (refused.status_code, "does not offer dfs" in refused.json()["error"]) == (422, True)
 

@@ -125,6 +125,15 @@ class ModelState(AsDict):
 
 
 @dataclass(frozen=True)
+class Preference(AsDict):
+    """The method that searches use where none is named, as `tune` chose it, and why."""
+
+    method: str
+    parameters: dict[str, Any]
+    reason: str
+
+
+@dataclass(frozen=True)
 class Info(AsDict):
     """`drift`: the share of the graph's rows that changed since it was last built from scratch."""
 
@@ -140,6 +149,7 @@ class Info(AsDict):
     reason: str
     methods_fitted: tuple[str, ...]
     models: tuple[ModelState, ...] = ()
+    preferred: Preference | None = None
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,11 @@ from foldwalk.index.asking.handed import Handed
 from foldwalk.index.backbone import backbone_name, load_backbone
 from foldwalk.index.learned import learned, learned_features, trained_net
 from foldwalk.index.models import KeptModels
+from foldwalk.index.tuning import outlook, tune
+from foldwalk.index.tuning.by_pairs import Pair
+from foldwalk.index.tuning.labels import FOLDERS, has_folders
 from foldwalk.index.tuning.preference import KeptPreference, check_choice
+from foldwalk.index.tuning.types import Candidate, Outlook, Tuned
 from foldwalk.index.types import (
     AddReport,
     Backup,
@@ -296,6 +300,33 @@ class Index:
         """What a search uses that names this method, or none; parameters go before those preferred."""
         known = (method, {}) if method is not None else self.preferred() or (DEFAULT, {})
         return known[0], {**known[1], **(parameters or {})}
+
+    def tune(
+        self,
+        by: str = FOLDERS,
+        pairs: Iterable[Pair] | None = None,
+        candidates: Iterable[Candidate] | None = None,
+        keep: bool = True,
+    ) -> Tuned:
+        """Compare methods by labels, and prefer the best where the evidence is enough (docs/auto.md).
+
+        Labels are the folders of the keys, a field of the metadata, or `pairs` marked the same or different.
+        """
+        if keep and not KeptModels(self.store).can_keep():
+            raise self._cannot_keep("what it prefers")
+        tuned = tune.tune(self._latest(), by, pairs, candidates, Candidate(*self.method_for()))
+        if not keep or not tuned.enough or tuned.winner == tuned.used:
+            return tuned
+        self.prefer(tuned.best.method, tuned.best.parameters, tuned.reason)
+        return replace(tuned, kept=True)
+
+    def outlook(self) -> Outlook:
+        """What can be seen of the collection without labels, and what `auto` makes of it."""
+        return outlook.outlook(self._latest())
+
+    def has_folders(self) -> bool:
+        """Whether the keys have folders that `tune` can take for labels."""
+        return has_folders(self._view.keys)
 
     def prefer(
         self, method: str, parameters: Mapping[str, Any] | None = None, reason: str = "chosen by hand"

@@ -58,7 +58,7 @@ def _best(values: Float64Array, used: int) -> int:
 def too_few(chosen: Chosen, groups: int, values: int, group: str, item: str) -> str:
     """Why there is not enough to choose by, as part of a sentence; empty where there is."""
     if math.isnan(chosen.lead):
-        return f"all {item} hang together, so none can be held out"
+        return f"the {item} are too few, or hang together too much, to hold some of them out"
     if groups < FEWEST_GROUPS:
         return f"there are only {groups} {group}"
     if values < FEWEST_VALUES:

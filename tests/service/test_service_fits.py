@@ -317,7 +317,7 @@ def test_everyone_may_write_the_defaults_and_presets_as_they_like(client: TestCl
     assert all(preset["text"] for preset in cards["cas"]["presets"])
     for k in (4, "4", 4.0):
         assert search(client, method="aqe", parameters={"k": k})["method"] == "aqe"
-    assert search(client, parameters={"preset": "reid"}, wait=True)["fitted"] is True
+    assert search(client, method="cas", parameters={"preset": "reid"})["fitted"] is True
     menu = client.app.state.engine.menu
     names = {menu.choose("aqe", {"k": k}, free=False).name for k in (4, "4", 4.0)}
     assert len(names) == 1  # one fit for all of them

@@ -99,7 +99,7 @@ def test_browse_then_search_from_a_tile(page: Page, url: str) -> None:
 
 def test_what_moved_is_what_the_service_says(page: Page, url: str) -> None:
     with page.expect_response("**/api/search") as waiting:
-        page.goto(f"{url}/?key=wedge/02.png&method=cas")
+        page.goto(f"{url}/?key=wedge/02.png")
     found = waiting.value.json()
     expect(page.locator("#walk-list .tile")).to_have_count(20)
     for place, hit in enumerate(found["hits"]):

@@ -49,6 +49,7 @@ CALLS: dict[str, dict[str, str]] = {
     "rerank": {"gallery": "v.npy", "out": "r.npz", "method": "plain"},
     "evaluate": {"dataset": "v.npz", "methods": "plain"},
     "bench": {"dataset": "v.npz", "methods": "plain", "report": "report"},
+    "tune": {"index": "x.fold", "by": "side", "methods": "plain,aqe", "report": "report"},
     "train": {"name": "gradnet", "source": "v.npy", "out": "trained"},
 }
 # Where a parameter does not go with that call: another one, which it belongs to.
@@ -57,6 +58,7 @@ OWN_CALLS: dict[tuple[str, str], dict[str, str]] = {
     ("evaluate", "ranking"): {"dataset": "v.npz"},
     ("index", "metadata"): {"source": "photos", "out": "new.fold", "backbone": "pixels"},
     ("rerank", "distances"): {"out": "r.npz", "method": "plain"},
+    ("tune", "pairs"): {"index": "x.fold", "methods": "plain,aqe"},
     ("train", "config"): {"name": "mom", "out": "trained"},
 }
 SUGGESTED = {"index": "x.fold", "source": "v.npy", "out": "out.npz"}
@@ -128,6 +130,8 @@ def good(tmp_path_factory) -> Path:
     Image.new("RGB", (20, 20), (40, 90, 200)).save(folder / "photos" / "blue.png")
     with Index.create(folder / "x.fold", backbone=None) as index:
         index.import_file(folder / "v.npy")
+        sides = {key: {"side": place % 2} for place, key in enumerate(index.keys())}
+        index.add_vectors(vectors, index.keys(), sides)
     with Index.create(folder / "p.fold", backbone="pixels") as index:
         index.add_images(folder / "photos")
     return folder

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from foldwalk.core import BadInput
+from foldwalk.index import Index
 
 
 def test_rows_come_back_as_they_were_put(store):
@@ -45,3 +46,13 @@ def test_groups_are_listed_and_dropped(store):
 def test_a_kind_is_a_few_plain_words(store, kind_of_rows):
     with pytest.raises(BadInput, match="kind"):
         store.put_rows(kind_of_rows, 1, {"a": b"1"})
+
+
+def test_what_a_collection_prefers_is_kept(store):
+    index = Index(store)
+    index.prefer("aqe", {"k": 3})
+    assert Index(store).preferred() == ("aqe", {"k": 3})
+    index.remove(["a1"])
+    assert Index(store).preferred() == ("aqe", {"k": 3})
+    assert index.forget_preferred()
+    assert Index(store).preferred() is None

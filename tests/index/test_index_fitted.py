@@ -32,19 +32,19 @@ def saved(monkeypatch):
 
 
 def test_a_method_is_fitted_once_for_each_version(index, saved, vectors):
-    first = index.search("a3").hits
-    assert index.search("a3").hits == first
-    index.search(vectors[5])
+    first = index.search("a3", method="cas").hits
+    assert index.search("a3", method="cas").hits == first
+    index.search(vectors[5], method="cas")
     assert len(saved) == 1
-    index.search("a3", parameters={"cluster_k": 10})
+    index.search("a3", method="cas", parameters={"cluster_k": 10})
     assert len(saved) == 2
     index.remove(["a9"])
-    index.search("a3")
+    index.search("a3", method="cas")
     assert len(saved) == 3
 
 
 def test_the_next_process_reads_it_from_disk(index, saved):
-    first = index.search("a3").hits
+    first = index.search("a3", method="cas").hits
     assert index.info().methods_fitted == ("cas",)
     files = list((index.path / "derived" / "fitted").iterdir())
     assert len(files) == 1
@@ -52,26 +52,26 @@ def test_the_next_process_reads_it_from_disk(index, saved):
         assert "vectors" not in file.files
     with Index.open(index.path) as again:
         assert again.info().methods_fitted == ("cas",)
-        assert again.search("a3").hits == first
+        assert again.search("a3", method="cas").hits == first
     assert len(saved) == 1
 
 
 @pytest.mark.parametrize("damage", ["cut", "foreign"])
 def test_a_damaged_file_is_made_again(index, saved, damage):
-    first = index.search("a3").hits
+    first = index.search("a3", method="cas").hits
     (path,) = (index.path / "derived" / "fitted").iterdir()
     if damage == "cut":
         path.write_bytes(path.read_bytes()[:-100])
     else:
         np.savez(path, something=np.ones(3))
     with Index.open(index.path) as again:
-        assert again.search("a3").hits == first
+        assert again.search("a3", method="cas").hits == first
     assert len(saved) == 2
 
 
 def test_altered_arrays_are_fitted_again(index, saved):
     """Whole, with the right checksums, but leading out of the arrays: kernels never see them."""
-    first = index.search("a3").hits
+    first = index.search("a3", method="cas").hits
     store, (group,) = index.store, index.store.groups("fitted")
     arrays = get_arrays(store, *group)
     for name, wrong in (
@@ -83,7 +83,7 @@ def test_altered_arrays_are_fitted_again(index, saved):
         put_arrays(store, *group, arrays | {name: wrong})
         before = len(saved)
         with Index.open(index.path) as again:
-            assert again.search("a3").hits == first
+            assert again.search("a3", method="cas").hits == first
         assert len(saved) == before + 1
 
 
@@ -107,10 +107,10 @@ def test_whatever_else_is_wrong_is_said(index, monkeypatch):
 
 
 def test_files_of_older_versions_are_removed(index, saved):
-    index.search("a3")
+    index.search("a3", method="cas")
     (old,) = (index.path / "derived" / "fitted").iterdir()
     index.remove(["a9"])
-    index.search("a3")
+    index.search("a3", method="cas")
     (new,) = (index.path / "derived" / "fitted").iterdir()
     assert old.name != new.name
     assert len(saved) == 2
@@ -132,7 +132,9 @@ def test_it_ranks_as_a_method_that_was_fitted_directly(index, vectors):
 
 def test_threads_share_one_fit(index, saved):
     found = []
-    threads = [threading.Thread(target=lambda: found.append(index.search("a3").hits)) for _ in range(8)]
+    threads = [
+        threading.Thread(target=lambda: found.append(index.search("a3", method="cas").hits)) for _ in range(8)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

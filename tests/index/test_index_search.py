@@ -229,10 +229,10 @@ def test_near_duplicates_are_folded_under_the_first(make_index):
 
 
 def test_parameters_reach_the_method(index):
-    wide = index.search(QUERY[0], parameters={"cluster_k": 40})
-    assert wide.hits != index.search(QUERY[0]).hits
+    wide = index.search(QUERY[0], method="cas", parameters={"cluster_k": 40})
+    assert wide.hits != index.search(QUERY[0], method="cas").hits
     with pytest.raises(BadParameter, match="cluster_k"):
-        index.search(QUERY[0], parameters={"cluster_k": 0})
+        index.search(QUERY[0], method="cas", parameters={"cluster_k": 0})
     with pytest.raises(BadInput, match="metric"):
         index.search(QUERY[0], parameters={"metric": "euclidean"})
 

@@ -17,6 +17,7 @@ from service_samples import TOKEN
 from foldwalk import views
 from foldwalk.index import Index, ViewsState
 from foldwalk.rerank.diffusion.cas import CAS
+from foldwalk.rerank.registry import DEFAULT
 from foldwalk.service import fits
 from foldwalk.service.errors import NotFittedHere
 from foldwalk.service.fit_worker import FitWorker
@@ -209,28 +210,28 @@ def test_turns_are_taken_one_by_one_and_the_first_goes_before_the_others() -> No
 def test_plain_hits_until_the_default_is_fitted(open_client, pictures_index: Path, slow: Path) -> None:
     client = open_client(pictures_index, warm=False)
     with ThreadPoolExecutor(2) as pool:
-        for body in ({}, {"method": "cas", "wait": False}):
+        for body in ({}, {"method": DEFAULT, "wait": False}):
             stand_in = search(client, **body)
-            assert (stand_in["method"], stand_in["wanted"], stand_in["fitted"]) == ("plain", "cas", False)
-            assert stand_in["note"] == "cas is being fitted; these are the hits of plain search."
+            assert (stand_in["method"], stand_in["wanted"], stand_in["fitted"]) == ("plain", DEFAULT, False)
+            assert stand_in["note"] == f"{DEFAULT} is being fitted; these are the hits of plain search."
             assert [hit["key"] for hit in stand_in["hits"]] == stand_in["plain"]
         health = client.get("/api/health").json()
         assert (health["status"], health["fitted"]) == ("warming", False)
-        patient = [pool.submit(search, client, wait=True), pool.submit(search, client, method="cas")]
+        patient = [pool.submit(search, client, wait=True), pool.submit(search, client, method=DEFAULT)]
         assert search(client, method="plain")["fitted"] is True  # is ready, whatever is being fitted
         assert not any(each.done() for each in patient)
         slow.touch()
         for each in patient:
             found = each.result()
             assert (found["method"], found["wanted"], found["fitted"], found["note"]) == (
-                "cas",
-                "cas",
+                DEFAULT,
+                DEFAULT,
                 True,
                 "",
             )
     wait_for(lambda: client.get("/api/health").json()["status"] == "ok")
     assert client.get("/api/health").json()["fitted"] is True
-    assert search(client)["method"] == "cas"
+    assert search(client)["method"] == DEFAULT
 
 
 @pytest.mark.usefixtures("apart")
@@ -345,7 +346,7 @@ def test_everyone_may_write_the_defaults_and_presets_as_they_like(client: TestCl
     assert all(preset["text"] for preset in cards["cas"]["presets"])
     for k in (4, "4", 4.0):
         assert search(client, method="aqe", parameters={"k": k})["method"] == "aqe"
-    assert search(client, parameters={"preset": "reid"}, wait=True)["fitted"] is True
+    assert search(client, method="cas", parameters={"preset": "reid"})["fitted"] is True
     menu = client.app.state.engine.menu
     names = {menu.choose("aqe", {"k": k}, free=False).name for k in (4, "4", 4.0)}
     assert len(names) == 1  # one fit for all of them

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
+from foldwalk.rerank.registry import DEFAULT
 from foldwalk.service.errors import Busy
 from foldwalk.service.gate import Gate
 
@@ -126,7 +127,7 @@ def test_one_fit_for_all_who_want_it_and_searches_that_are_ready_go_on(
     with ThreadPoolExecutor(5) as pool:
         waiting = [pool.submit(search, client, method=name) for name in ("aqe", "aqe", "aqe", "dfs", "sca")]
         assert held.entered.acquire(timeout=WAIT)
-        assert search(client).json()["method"] == "cas"  # is fitted and does not wait
+        assert search(client).json()["method"] == DEFAULT  # is fitted and does not wait
         assert not any(each.done() for each in waiting)
         held.release.set()
         assert [each.result().json()["method"] for each in waiting] == ["aqe", "aqe", "aqe", "dfs", "sca"]
@@ -142,6 +143,6 @@ def test_a_change_makes_the_default_method_fit_again(open_client, own_index: Pat
         headers = {"Authorization": f"Bearer {token}"}
         client.delete("/api/items", params={"key": f"bar/0{number}.png"}, headers=headers)
     wait_until_warm(client)
-    assert "cas" in engine.index.info().methods_fitted
+    assert DEFAULT in engine.index.info().methods_fitted
     assert engine.warming._rehearsed == engine.index.version
     assert engine.warming.fitted

@@ -14,6 +14,7 @@ from PIL import Image
 from service_samples import TOKEN
 
 from foldwalk import stores
+from foldwalk.rerank.registry import DEFAULT
 from foldwalk.service.map_job import MapJob
 from foldwalk.service.map_layout import lay_out, sample_rows
 from foldwalk.service.map_sheet import SIDE, contact_sheet
@@ -102,7 +103,7 @@ def test_the_map_is_drawn_once_and_again_after_a_change(open_client, own_index: 
     client = open_client(own_index, token=TOKEN)
     assert client.get("/api/map/pictures").status_code == 204
     first = wait_for_map(client)
-    assert (first["state"], first["method"], first["total"]) == ("ready", "cas", 48)
+    assert (first["state"], first["method"], first["total"]) == ("ready", DEFAULT, 48)
     assert len(first["keys"]) == len(first["before"]) == len(first["after"]) == 48
     assert first["keys"] == client.get("/api/items", params={"limit": 100}).json()["keys"]
     assert first["sheet"] == {"columns": 7, "side": SIDE}

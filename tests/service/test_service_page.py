@@ -12,6 +12,8 @@ import pytest
 from playwright.sync_api import Browser, Page, Request, Route, expect
 from service_samples import drawn, png, running_service
 
+from foldwalk.rerank.registry import DEFAULT
+
 expect.set_options(timeout=20_000)
 
 
@@ -97,7 +99,7 @@ def test_browse_then_search_from_a_tile(page: Page, url: str) -> None:
 
 def test_what_moved_is_what_the_service_says(page: Page, url: str) -> None:
     with page.expect_response("**/api/search") as waiting:
-        page.goto(f"{url}/?key=wedge/02.png&method=cas")
+        page.goto(f"{url}/?key=wedge/02.png")
     found = waiting.value.json()
     expect(page.locator("#walk-list .tile")).to_have_count(20)
     for place, hit in enumerate(found["hits"]):
@@ -138,11 +140,11 @@ def test_a_picture_is_searched_with_before_the_methods_have_come(page: Page, url
     expect(page.locator("#walk-list .tile").first).to_have_attribute("data-key", "disc/04.png")
     for route in held:
         route.continue_()
-    expect(page.locator("#method")).to_have_value("cas")
+    expect(page.locator("#method")).to_have_value(DEFAULT)
 
 
 def test_visitors_choose_among_presets(page: Page, url: str) -> None:
-    page.goto(f"{url}/?key=bar/03.png")
+    page.goto(f"{url}/?key=bar/03.png&method=cas")
     expect(page.locator("#walk-list .tile")).to_have_count(20)
     page.click("#more summary")
     expect(page.locator("[data-parameter]")).to_have_count(1)
@@ -165,7 +167,7 @@ def test_plain_hits_stand_in_until_the_method_is_fitted(page: Page, url: str) ->
         asked.fulfill(json={**asked.fetch().json(), **said})
 
     page.route("**/api/search", answer)
-    page.goto(f"{url}/?key=bar/03.png")
+    page.goto(f"{url}/?key=bar/03.png&method=cas")
     expect(page.locator("#walk-note")).to_have_text("Cas is being fitted; these are plain.")
     expect(page.locator("#walk-list .tile")).to_have_count(20)
     while not held:

@@ -14,6 +14,7 @@ from service_samples import TOKEN, drawn, png
 
 from foldwalk.index import Index
 from foldwalk.rerank import describe, names
+from foldwalk.rerank.registry import DEFAULT
 
 QUERY = "ring/05.png"
 
@@ -49,20 +50,32 @@ QUERY = "ring/05.png"
             422,
             "lets visitors choose its defaults only",
         ),
-        ({"key": QUERY, "parameters": {"cluster_k": "21"}}, 422, "its defaults or the preset roxford or"),
         (
-            {"key": QUERY, "parameters": {"preset": "reid", "cluster_k": 21}},
+            {"key": QUERY, "method": "cas", "parameters": {"cluster_k": "21"}},
+            422,
+            "its defaults or the preset roxford or",
+        ),
+        (
+            {"key": QUERY, "method": "cas", "parameters": {"preset": "reid", "cluster_k": 21}},
             422,
             "its defaults or the preset",
         ),
         ({"key": QUERY, "parameters": {"seed": 3}}, 422, "settled by the index"),
-        ({"key": QUERY, "parameters": {"self": 3}}, 422, "cas has no parameter 'self'"),
-        ({"key": QUERY, "parameters": {"name": 3}}, 422, "cas has no parameter 'name'"),
+        ({"key": QUERY, "parameters": {"self": 3}}, 422, f"{DEFAULT} has no parameter 'self'"),
+        ({"key": QUERY, "parameters": {"name": 3}}, 422, f"{DEFAULT} has no parameter 'name'"),
         ({"key": QUERY, "parameters": {"metric": "euclidean"}}, 422, "settled by the index"),
-        ({"key": QUERY, "parameters": {"graphs": "5,50000"}}, 422, "at most 8 sizes up to 200"),
-        ({"key": QUERY, "parameters": {"graphs": 50000}}, 422, "at most 8 sizes up to 200"),
-        ({"key": QUERY, "parameters": {"graphs": "2,3,4,5,6,7,8,9,10"}}, 422, "at most 8 sizes"),
-        ({"key": QUERY, "parameters": {"preset": "nowhere"}}, 422, "preset is 'nowhere'"),
+        (
+            {"key": QUERY, "method": "cas", "parameters": {"graphs": "5,50000"}},
+            422,
+            "at most 8 sizes up to 200",
+        ),
+        ({"key": QUERY, "method": "cas", "parameters": {"graphs": 50000}}, 422, "at most 8 sizes up to 200"),
+        (
+            {"key": QUERY, "method": "cas", "parameters": {"graphs": "2,3,4,5,6,7,8,9,10"}},
+            422,
+            "at most 8 sizes",
+        ),
+        ({"key": QUERY, "method": "cas", "parameters": {"preset": "nowhere"}}, 422, "preset is 'nowhere'"),
         ({"vector": [1.0, 2.0]}, 422, "1024"),
         ({"vector": [0.0] * 1023 + [1e300]}, 422, "too large"),
         ({"key": QUERY, "where": {"kind": {"over": 3}}}, 422, "where"),
@@ -86,7 +99,7 @@ def test_methods_that_must_be_trained_are_offered_only_by_name(open_client, pict
     assert {"cas", "auto", "egt"} <= usual
     assert not {"gradnet", "gss", "csa", "ssr", "lattqe"} & usual
     few = open_client(pictures_index, methods=("plain", "aqe"))
-    assert [card["name"] for card in few.get("/api/methods").json()] == ["plain", "aqe", "cas"]
+    assert [card["name"] for card in few.get("/api/methods").json()] == ["plain", "aqe", DEFAULT]
     refused = few.post("/api/search", json={"key": QUERY, "method": "dfs"})
     assert (refused.status_code, "does not offer dfs" in refused.json()["error"]) == (422, True)
 

@@ -58,7 +58,7 @@ def tables(folder: Path) -> list[tuple]:
 def check_contents(index: Index, expected: dict) -> None:
     assert index.keys() == expected["keys"]
     assert np.array_equal(index.vectors()[:2], np.array(expected["vectors"], np.float32))
-    assert [hit.key for hit in index.search(Key("p02.png"), top=8).hits] == expected["hits"]
+    assert [hit.key for hit in index.search(Key("p02.png"), top=8, method="cas").hits] == expected["hits"]
     assert index.item("p02.png").metadata == {"kind": "z", "year": 1992}
     assert index.item("v3").metadata == {"note": "é ☃"}
     assert index.item("p03.png").source == "/photos/p03.png"

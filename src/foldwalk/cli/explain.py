@@ -7,14 +7,14 @@ from typing import Annotated
 import typer
 
 from foldwalk.cli.output import AsJson, print_json, say
-from foldwalk.cli.sources import IndexPlace
+from foldwalk.cli.sources import IndexPlace, Method
 
 
 def explain(
     index: IndexPlace,
     query: Annotated[str, typer.Argument(help="A picture, a key, or one vector as .npy.")],
     key: Annotated[str, typer.Argument(help="The item to explain.")],
-    method: Annotated[str, typer.Option(help="Name of the method; see foldwalk methods.")] = "cas",
+    method: Method = None,
     param: Annotated[list[str] | None, typer.Option(help="A parameter of the method, as k=20.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -29,9 +29,10 @@ def explain(
     if len(asked) != 1:
         raise BadInput(f"{query} holds {len(asked)} vectors; explain takes one.")
     with Index.open(index) as collection, reporting(for_terminal()):
-        found = collection.explain(asked[0][1], key, method, parse_params(param or []))
+        chosen, params = collection.method_for(method, parse_params(param or []))
+        found = collection.explain(asked[0][1], key, chosen, params)
     if as_json:
-        print_json({"index": index, "query": query, "key": key, "method": method, **found.as_dict()})
+        print_json({"index": index, "query": query, "key": key, "method": chosen, **found.as_dict()})
         return
     for step in found.steps:
         name = step.key if step.key is not None else query

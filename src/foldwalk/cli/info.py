@@ -10,6 +10,7 @@ def info(index: IndexPlace, as_json: AsJson = False) -> None:
     """Show size, metric, backbone and version of an index, and the state of its graph."""
     from foldwalk.core.progress import for_terminal, reporting
     from foldwalk.index import Index
+    from foldwalk.index.tuning.preference import full_name
 
     with Index.open(index) as collection, reporting(for_terminal()):
         found = collection.info()
@@ -26,4 +27,7 @@ def info(index: IndexPlace, as_json: AsJson = False) -> None:
         say(state.sentence)
     for method, note in found.notes.items():
         say(f"{method}: {note}")
+    if found.preferred is not None:
+        name = full_name(found.preferred.method, found.preferred.parameters)
+        say(f"preferred: {name}, where a search names no method ({found.preferred.reason})")
     say(found.reason)

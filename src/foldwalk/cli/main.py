@@ -35,12 +35,13 @@ from foldwalk.cli.stores import stores
 from foldwalk.cli.sync import sync
 from foldwalk.cli.train import train
 from foldwalk.cli.trainings import trainings
+from foldwalk.cli.tune import tune
 from foldwalk.cli.verify import verify
 from foldwalk.cli.views import views
 
 app = typer.Typer(name="foldwalk", add_completion=False, pretty_exceptions_enable=False)
 _JOURNEY = (demo, index, search, explain, serve)
-_CARE = (add, sync, remove, info, verify, repair, rebuild, backup, restore, export, describe)
+_CARE = (add, sync, remove, info, tune, verify, repair, rebuild, backup, restore, export, describe)
 _RESEARCH = (rerank, methods, datasets, views, stores, backbones, trainings, evaluate, bench, train)
 for _panel, _commands in (
     ("A collection", _JOURNEY),

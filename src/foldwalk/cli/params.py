@@ -58,6 +58,15 @@ def parse_method_params(items: Iterable[str], methods: Iterable[str]) -> dict[st
     return by_method
 
 
+def parse_variants(text: str, option: str) -> list[tuple[str, dict[str, Any]]]:
+    """ "cas,auto views=raw" as [("cas", {}), ("auto", {"views": "raw"})]."""
+    found = []
+    for variant in parse_names(text, option):
+        method, *given = variant.split()
+        found.append((method, parse_params(given)))
+    return found
+
+
 def parse_names(text: str, option: str) -> list[str]:
     """ "a,b" as ["a", "b"], each once, in the order given."""
     names = list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))

@@ -21,7 +21,9 @@ def rerank(
     queries: Annotated[
         Path | None, typer.Option(help="Vectors to search with; without it every gallery item is a query.")
     ] = None,
-    method: Annotated[str, typer.Option(help="Name of the method; see foldwalk methods.")] = "cas",
+    method: Annotated[
+        str | None, typer.Option(help="Name of the method (foldwalk methods); without it the usual one.")
+    ] = None,
     top: Annotated[int, typer.Option(min=1, help="How many items to list for each query.")] = 100,
     param: Annotated[list[str] | None, typer.Option(help="A parameter of the method, as k=20.")] = None,
     inductive: Annotated[
@@ -41,6 +43,7 @@ def rerank(
     from foldwalk.core.matrix_files import read_matrix_file
     from foldwalk.core.progress import for_terminal, reporting
     from foldwalk.core.vector_files import read_vector_file
+    from foldwalk.rerank.registry import DEFAULT
 
     if (gallery is None) == (distances is None):
         raise BadInput("rerank takes --gallery or --distances, one of the two.")
@@ -49,7 +52,7 @@ def rerank(
     if inductive and queries is None:
         raise BadInput("--inductive needs --queries: without them the gallery ranks itself.")
     _check_out(out, force, inputs=[path for path in (gallery, distances, queries) if path is not None])
-    params = parse_params(param or [])
+    method, params = method or DEFAULT, parse_params(param or [])
     ranker = methods.create(method, seed=seed, **params)
     matrix: Any = None if distances is None else read_matrix_file(distances)
     gallery_file = None if gallery is None else read_vector_file(gallery, ())

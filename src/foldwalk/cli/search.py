@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from foldwalk.cli.output import AsJson, console, print_json, remark
-from foldwalk.cli.sources import IndexPlace, is_vectors
+from foldwalk.cli.sources import IndexPlace, Method, is_vectors
 
 if TYPE_CHECKING:
     from foldwalk.index import Index, Results
@@ -20,7 +20,7 @@ def search(
         list[str] | None, typer.Argument(metavar="PICTURE...", help="Pictures, keys, or files of vectors.")
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="How many items to list for each query.")] = 10,
-    method: Annotated[str, typer.Option(help="Name of the method; see foldwalk methods.")] = "cas",
+    method: Method = None,
     param: Annotated[list[str] | None, typer.Option(help="A parameter of the method, as k=20.")] = None,
     where: Annotated[
         list[str] | None, typer.Option(help="Only items with field=value, or field=low..high.")
@@ -46,10 +46,11 @@ def search(
         asked = joined or [(name, Like(like or [], unlike or []))]
     answers = []
     with Index.open(index) as collection, reporting(for_terminal()):
+        chosen, params = collection.method_for(method, params)
         if len(collection):
-            _tell_of_training(collection, method, params)
+            _tell_of_training(collection, chosen, params)
         for text, query in asked:
-            found = collection.search(query, top, method, params, conditions, fold)
+            found = collection.search(query, top, chosen, params, conditions, fold)
             answers.append({"query": text, **found.as_dict()})
             if not as_json:
                 _print(text, found)

@@ -14,7 +14,10 @@ def serve(
     index: IndexPlace,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Where to listen; 0 takes a free port.")] = 8000,
     host: Annotated[str, typer.Option(help="Address to listen at; 0.0.0.0 is every one.")] = "127.0.0.1",
-    method: Annotated[str, typer.Option(help="Method when a request names none.")] = "cas",
+    method: Annotated[
+        str | None,
+        typer.Option(help="Method when a request names none; without it the one that the index prefers."),
+    ] = None,
     methods: Annotated[
         str | None,
         typer.Option(help="Methods to offer, separated by commas; without it all that need no training."),

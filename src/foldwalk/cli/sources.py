@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 IndexPlace = Annotated[
     str, typer.Argument(metavar="X.fold", help="The index: a folder, or a URL; see foldwalk stores.")
 ]
+Method = Annotated[
+    str | None,
+    typer.Option(help="Name of the method (foldwalk methods); without it the one that the index prefers."),
+]
 SourcePath = Annotated[
     Path, typer.Argument(help="A folder of pictures, one picture, or vectors: .npy, .npz, .parquet.")
 ]

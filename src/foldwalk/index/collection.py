@@ -26,9 +26,24 @@ from foldwalk.index.asking.handed import Handed
 from foldwalk.index.backbone import backbone_name, load_backbone
 from foldwalk.index.learned import learned, learned_features, trained_net
 from foldwalk.index.models import KeptModels
-from foldwalk.index.types import AddReport, Backup, Explanation, Info, ModelState, Results, Verification
+from foldwalk.index.tuning import outlook, tune
+from foldwalk.index.tuning.by_pairs import Pair
+from foldwalk.index.tuning.labels import FOLDERS, has_folders
+from foldwalk.index.tuning.preference import KeptPreference, check_choice
+from foldwalk.index.tuning.types import Candidate, Outlook, Tuned
+from foldwalk.index.types import (
+    AddReport,
+    Backup,
+    Explanation,
+    Info,
+    ModelState,
+    Preference,
+    Results,
+    Verification,
+)
 from foldwalk.index.view import View
 from foldwalk.machine.forked import refuse_forked
+from foldwalk.rerank.registry import DEFAULT
 from foldwalk.stores import CannotWrite, Item, Store
 
 if TYPE_CHECKING:
@@ -222,13 +237,13 @@ class Index:
         self,
         query: Any,
         top: int = 10,
-        method: str = "cas",
+        method: str | None = None,
         parameters: Mapping[str, Any] | None = None,
         where: Mapping[str, Any] | None = None,
         fold: bool | float = False,
         fit: bool = True,
     ) -> Results:
-        """The `top` best items for a query, in the latest version.
+        """The `top` best items for a query, in the latest version, by the method that `method_for` gives.
 
         `query` is the path of a picture, a PIL image, a vector (d,), `Key(...)` or `Like(...)`; text is a
         file where one exists, else a key. `where` keeps items by their metadata: ``{"field": value}``, a list
@@ -236,19 +251,21 @@ class Index:
         is the similarity from which two items count as such. With `fit` false a method that is not in memory
         is not fitted: NotFitted is raised.
         """
-        view, parameters, where = self._latest(), parameters or {}, where or {}
+        method, parameters = self.method_for(method, parameters)
+        view, where = self._latest(), where or {}
         return search.search(view, query, self.backbone, top, method, parameters, where, fold, fit)
 
     def explain(
         self,
         query: Any,
         key: str,
-        method: str = "cas",
+        method: str | None = None,
         parameters: Mapping[str, Any] | None = None,
         fit: bool = True,
     ) -> Explanation:
         """The strongest chain of pictures from the query to an item, and what the method did to its rank."""
-        return explain.explain(self._latest(), query, self.backbone, key, method, parameters or {}, fit)
+        method, parameters = self.method_for(method, parameters)
+        return explain.explain(self._latest(), query, self.backbone, key, method, parameters, fit)
 
     def fitted(self, method: str, parameters: Mapping[str, Any] | None = None) -> Reranker:
         """A method that has seen this version of the collection; kept in memory and with the store."""
@@ -272,6 +289,63 @@ class Index:
         """Take into memory what another process fitted; says whether that was possible, and never fits."""
         return self._view.load_fitted(method, parameters or {}, handed)
 
+    # The method that suits it -----------------------------------------------------------------------------
+
+    def preferred(self) -> tuple[str, dict[str, Any]] | None:
+        """The method, with its parameters, that searches use where none is named; None: the usual one."""
+        found = KeptPreference(self.store, self.metric).load()
+        return None if found is None else (found.method, found.parameters)
+
+    def method_for(
+        self, method: str | None = None, parameters: Mapping[str, Any] | None = None
+    ) -> tuple[str, dict[str, Any]]:
+        """What a search uses that names this method, or none; parameters go before those preferred."""
+        known = (method, {}) if method is not None else self.preferred() or (DEFAULT, {})
+        return known[0], {**known[1], **(parameters or {})}
+
+    def tune(
+        self,
+        by: str = FOLDERS,
+        pairs: Iterable[Pair] | None = None,
+        candidates: Iterable[Candidate] | None = None,
+        keep: bool = True,
+    ) -> Tuned:
+        """Compare methods by labels, and prefer the best where the evidence is enough (docs/auto.md).
+
+        Labels are the folders of the keys, a field of the metadata, or `pairs` marked the same or different.
+        """
+        if keep and not KeptModels(self.store).can_keep():
+            raise self._cannot_keep("what it prefers")
+        tuned = tune.tune(self._latest(), by, pairs, candidates, Candidate(*self.method_for()))
+        if not keep or not tuned.enough or tuned.winner == tuned.used:
+            return tuned
+        self.prefer(tuned.best.method, tuned.best.parameters, tuned.reason)
+        return replace(tuned, kept=True)
+
+    def outlook(self) -> Outlook:
+        """What can be seen of the collection without labels, and what `auto` makes of it."""
+        return outlook.outlook(self._latest())
+
+    def has_folders(self) -> bool:
+        """Whether the keys have folders that `tune` can take for labels."""
+        return has_folders(self._view.keys)
+
+    def prefer(
+        self, method: str, parameters: Mapping[str, Any] | None = None, reason: str = "chosen by hand"
+    ) -> None:
+        """Have searches that name no method use this one, until another is preferred."""
+        preference = Preference(method, dict(parameters or {}), reason)
+        check_choice(method, preference.parameters, self.metric)
+        if not KeptPreference(self.store, self.metric).save(preference):
+            raise self._cannot_keep("what it prefers")
+
+    def forget_preferred(self) -> bool:
+        """Have searches that name no method use the usual one again; says whether there was another."""
+        known = self.preferred() is not None
+        if not KeptPreference(self.store, self.metric).forget():
+            raise CannotWrite(f"{self.store.place} gives no right to remove what it prefers.")
+        return known
+
     # Learned features -------------------------------------------------------------------------------------
 
     def attach(self, trained: GradNetMethod) -> None:
@@ -287,8 +361,8 @@ class Index:
         if not KeptModels(self.store).can_keep():
             raise self._cannot_keep()
 
-    def _cannot_keep(self) -> CannotWrite:
-        return CannotWrite(f"{self.store.place} has no room or no right to keep what is trained on it.")
+    def _cannot_keep(self, what: str = "what is trained on it") -> CannotWrite:
+        return CannotWrite(f"{self.store.place} has no room or no right to keep {what}.")
 
     def models(self) -> tuple[ModelState, ...]:
         """The methods that were trained on the collection, and how many items came and went since."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from foldwalk.index.graph.recall import GOOD_RECALL, SAMPLED_ROWS
+from foldwalk.index.tuning.preference import KeptPreference
 from foldwalk.index.types import Info
 from foldwalk.index.view import View
 
@@ -28,6 +29,7 @@ def info(view: View) -> Info:
         models=view.models(),
         views=view.views(),
         notes=view.notes(),
+        preferred=KeptPreference(view.store, facts.metric).load(),
     )
 
 

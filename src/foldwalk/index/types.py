@@ -147,6 +147,15 @@ class ViewsState(AsDict):
 
 
 @dataclass(frozen=True)
+class Preference(AsDict):
+    """The method that searches use where none is named, as `tune` chose it, and why."""
+
+    method: str
+    parameters: dict[str, Any]
+    reason: str
+
+
+@dataclass(frozen=True)
 class Info(AsDict):
     """`drift`: the share of the graph's rows that changed since it was last built from scratch.
 
@@ -167,6 +176,7 @@ class Info(AsDict):
     models: tuple[ModelState, ...] = ()
     views: tuple[ViewsState, ...] = ()
     notes: dict[str, str] = field(default_factory=dict)
+    preferred: Preference | None = None
 
 
 @dataclass(frozen=True)

@@ -162,6 +162,9 @@ class View:
     def fitted(self, method: str, parameters: Mapping[str, Any], fit: bool = True) -> Reranker:
         return self._fitted.get(method, parameters, self, fit)
 
+    def fitted_once(self, method: str, parameters: Mapping[str, Any]) -> Reranker:
+        return self._fitted.once(method, parameters, self)
+
     def is_fitted(self, method: str, parameters: Mapping[str, Any]) -> bool:
         """Whether `fitted` need not train."""
         return self._fitted.has(method, parameters, self)

@@ -9,6 +9,8 @@ from foldwalk.core.registry import Registry
 from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.params import Parameter, Preset, parameters_of
 
+# What ranks where nobody names a method and the collection prefers none.
+DEFAULT = "auto"
 FAMILIES = ("expansion", "context", "diffusion", "learned", "automatic")
 
 _methods: Registry[type[Reranker]] = Registry("method", [f"foldwalk.rerank.{family}" for family in FAMILIES])

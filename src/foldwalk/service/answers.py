@@ -30,7 +30,10 @@ class Limits(Answer):
 
 
 class About(Answer):
-    """The index, what this service allows, and whether its items have thumbnails."""
+    """The index, what this service allows, and whether its items have thumbnails.
+
+    `method` and `parameters` are what ranks when a request names no method.
+    """
 
     name: str
     items: int
@@ -43,6 +46,7 @@ class About(Answer):
     rebuild_advised: bool
     reason: str
     method: str
+    parameters: dict[str, Any]
     writes: bool
     thumbnails: bool
     limits: Limits

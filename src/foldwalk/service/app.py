@@ -35,7 +35,9 @@ def create_app(index: Index | PathLike, settings: ServiceSettings | None = None)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.state.map = atlas = MapJob(opened.store, settings.method, settings.map_items)
+        default = engine.menu.default
+        atlas = MapJob(opened.store, default.method, settings.map_items, default.parameters)
+        app.state.map = atlas
         engine.warming.begin()
         yield
         await atlas.close()

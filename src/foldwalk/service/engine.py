@@ -24,7 +24,7 @@ from foldwalk.service.errors import Busy, Empty, NotFittedHere, UnknownKey
 from foldwalk.service.fits import Fits
 from foldwalk.service.gate import Gate
 from foldwalk.service.keys import KeyList
-from foldwalk.service.methods import PLAIN, Choice, Menu
+from foldwalk.service.methods import PLAIN, Choice, menu_for
 from foldwalk.service.settings import ServiceSettings
 from foldwalk.service.warming import Warming
 
@@ -46,7 +46,7 @@ class Engine:
     def __init__(self, index: Index, settings: ServiceSettings) -> None:
         self.index = index
         self.settings = settings
-        self.menu = Menu(settings.method, settings.methods)
+        self.menu = menu_for(index, settings)
         self.keys = KeyList(index)
         self.reads = Gate("read", _READERS, _READS_WAITING)
         self.lists = Gate("list", 1, settings.waiting)
@@ -88,7 +88,9 @@ class Engine:
 
     def _chosen(self, body: bodies.Choice, free: bool) -> Choice:
         free = free or self.settings.free_parameters
-        return self.menu.choose(body.method or self.settings.method, body.parameters, free)
+        if body.method is None and not body.parameters:
+            return self.menu.default
+        return self.menu.choose(body.method or self.menu.default.method, body.parameters, free)
 
     def _search(self, body: SearchBody, chosen: Choice) -> Results:
         query, fit = self._query(body), chosen == PLAIN
@@ -145,7 +147,7 @@ class Engine:
         self.index.refresh()
         if not len(self.index):
             raise Empty("the collection is empty; add something to search in.")
-        self.index.is_ready(self.menu.default.method)
+        self.index.is_ready(self.menu.default.method, self.menu.default.parameters)
         self.index.fitted(PLAIN.method)
         return self.index.is_ready(choice.method, choice.parameters)
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from foldwalk.index.tuning.preference import full_name
 from foldwalk.service.answers import Map, Sheet
 from foldwalk.service.errors import without_paths
 from foldwalk.service.map_sheet import SIDE, sheet_columns
@@ -22,10 +26,13 @@ KIND = "map"  # of the rows that the store keeps
 class MapJob:
     """Gives the newest drawing there is, and has a newer one made when the index has changed."""
 
-    def __init__(self, store: Store, method: str, items: int) -> None:
-        self._command = ("-m", "foldwalk.service.map_layout", method, str(items))
+    def __init__(
+        self, store: Store, method: str, items: int, parameters: Mapping[str, Any] | None = None
+    ) -> None:
+        chosen = json.dumps(dict(parameters or {}))
+        self._command = ("-m", "foldwalk.service.map_layout", method, str(items), chosen)
         self._store = store
-        self._method = method
+        self._method = full_name(method, parameters or {})
         self._drawing: asyncio.Task[None] | None = None
         self._failed_at: int | None = None
         self._error = ""

@@ -7,17 +7,22 @@ once for a version of the collection. Other parameters are for those who may cho
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from foldwalk import rerank
 from foldwalk.core import BadInput, BadParameter
 from foldwalk.core.estimator import check_names
-from foldwalk.rerank.registry import method_class
+from foldwalk.index import Index
+from foldwalk.rerank.registry import DEFAULT, method_class
 from foldwalk.service.answers import OfferedMethod, OfferedPreset, Parameter
+from foldwalk.service.settings import ServiceSettings
+
+_log = logging.getLogger("foldwalk.service")
 
 # The metric is the index's; how neighbours are searched is for whoever runs the service to decide.
 _SETTLED = frozenset({"metric", "search"})
@@ -46,15 +51,22 @@ PLAIN = Choice("plain", {}, offered=True)
 
 
 class Menu:
-    """The methods on offer: those named, or else every one that needs no training, and the default."""
+    """The methods on offer: those named, or else every one that needs no training, and the default.
 
-    def __init__(self, default: str, names: tuple[str, ...] = ()) -> None:
+    The default may have parameters, those that the index prefers: everyone may choose them, too.
+    """
+
+    def __init__(
+        self, default: str, names: tuple[str, ...] = (), parameters: Mapping[str, Any] | None = None
+    ) -> None:
         cards = {name: rerank.describe(name) for name in (names or rerank.names())}
         untrained = [name for name, card in cards.items() if not card.needs_training]
         chosen = dict.fromkeys([*(names or untrained), default])
         self._cards = {name: _card(name) for name in chosen}
         self._open = {name: _open(name) for name in chosen}
-        self.default = self.choose(default, {}, free=False)
+        preferred = self.choose(default, parameters or {}, free=True)
+        self._open[default].append(method_class(default)(**preferred.parameters).params)
+        self.default = replace(preferred, offered=True)
 
     def cards(self, free: bool) -> list[OfferedMethod]:
         """What may be chosen: parameters are listed for those who may choose them."""
@@ -85,6 +97,18 @@ class Menu:
     def _offer(self, method: str) -> str:
         presets = [preset.name for preset in self._cards[method].presets]
         return f"its defaults or the preset {' or '.join(presets)}" if presets else "its defaults"
+
+
+def menu_for(index: Index, settings: ServiceSettings) -> Menu:
+    """With the default of the settings, else with what the index prefers as far as this service allows it."""
+    if settings.method is not None:
+        return Menu(settings.method, settings.methods)
+    method, parameters = index.method_for()
+    try:
+        return Menu(method, settings.methods, parameters)
+    except BadParameter as error:
+        _log.warning("what the index prefers is not used: %s", error)
+        return Menu(DEFAULT, settings.methods)
 
 
 def _open(name: str) -> list[Any]:

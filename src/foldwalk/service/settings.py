@@ -22,7 +22,11 @@ class ServiceSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    method: str = Field("cas", description="ranks when a request names no method; the map is drawn with it")
+    method: str | None = Field(
+        None,
+        description="ranks when a request names no method, and the map is drawn with it; none: the one that "
+        "the index prefers",
+    )
     methods: tuple[str, ...] = Field((), description="methods on offer; none named: all without training")
     token: SecretStr | None = Field(
         None, min_length=16, description="what a request must show to change the index"

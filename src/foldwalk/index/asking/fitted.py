@@ -51,8 +51,7 @@ class FittedMethods:
 
     def get(self, method: str, parameters: Mapping[str, Any], view: View, fit: bool = True) -> Reranker:
         """The method; where it is not in memory and may not be fitted either, NotFitted."""
-        if len(view) == 0:
-            raise BadInput(f"{self.store.place} is empty; add something before searching.")
+        self._refuse_empty(view)
         unfitted = self._create(method, parameters)
         known = self._remembered(self._name(unfitted, parameters, view.scale))
         if known is None and not fit:
@@ -65,6 +64,16 @@ class FittedMethods:
                     known = self._from_model(name, view) or self._fit(unfitted, name, view)
                     self._remember(self._name(unfitted, parameters, view.scale), known)
         return known
+
+    def once(self, method: str, parameters: Mapping[str, Any], view: View) -> Reranker:
+        """The method for one use: fitted anew, neither remembered nor kept."""
+        self._refuse_empty(view)
+        neighbors = view.graph().neighbors(self.facts.metric)
+        return _adopt(self._create(method, parameters), view.prepared, neighbors, None)
+
+    def _refuse_empty(self, view: View) -> None:
+        if len(view) == 0:
+            raise BadInput(f"{self.store.place} is empty; add something before searching.")
 
     def has(self, method: str, parameters: Mapping[str, Any], view: View) -> bool:
         """Whether `get` need not train."""

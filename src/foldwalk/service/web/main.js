@@ -174,7 +174,7 @@ async function start() {
     const kind = info.thumbnails ? "pictures" : "items";
     byId("collection").replaceChildren(el("b", {}, info.name), ` · ${count(info.items)} ${kind}`);
     document.title = `${info.name} · foldwalk`;
-    buildPicker(cards, info.method, info.limits.top, () => subject && search(subject));
+    buildPicker(cards, info, info.limits.top, () => subject && search(subject));
     followAddress();
     await browse();
   } catch (error) {

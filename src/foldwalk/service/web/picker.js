@@ -5,15 +5,17 @@ import { byId, el } from "./dom.js";
 const form = byId("picker");
 const TOPS = [10, 20, 40, 100, 200];
 let cards = [];
+let usual = { method: "", parameters: {} };
 
-export function buildPicker(known, chosen, most, changed) {
+export function buildPicker(known, standard, most, changed) {
   cards = known;
+  usual = standard;
   const families = [...new Set(cards.map((card) => card.family))];
   byId("method").replaceChildren(...families.map((family) => el("optgroup", { label: family },
     ...cards.filter((card) => card.family === family).map((card) => el("option", { value: card.name }, card.name)))));
   byId("top").replaceChildren(...TOPS.filter((top) => top <= Math.max(most, TOPS[0])).map((top) => el("option", { value: top }, String(top))));
   byId("top").value = String(Math.min(20, most));
-  byId("method").value = chosen;
+  byId("method").value = usual.method;
   showCard();
   let waiting;
   form.addEventListener("input", (event) => {
@@ -46,7 +48,9 @@ export function choice() {
   }
   // A picture may be dropped before the methods have come: the service then takes its own.
   const chosen = cards.length ? { method: byId("method").value, top: Number(byId("top").value) } : {};
-  return { ...chosen, fold: byId("fold").checked, parameters };
+  // The collection may prefer its method with parameters of its own: they hold until one is chosen.
+  const untouched = chosen.method === usual.method && !Object.keys(parameters).length;
+  return { ...chosen, fold: byId("fold").checked, parameters: untouched ? usual.parameters : parameters };
 }
 
 function valueOf(field) {

@@ -75,19 +75,17 @@ def test_an_update_touches_only_rows_that_change():
     assert after.drift() == listing.mean()
 
 
-@pytest.mark.parametrize("width", [WIDTH, WIDTH + 30])
-def test_slack_absorbs_removals_and_short_rows_are_searched_again(width):
+def test_slack_absorbs_removals_and_short_rows_are_searched_again():
     vectors = clustered(n=300, d=16, clusters=3)[0]
-    graph = KnnGraph.build(Vectors(vectors), np.arange(300), "cosine", width)
+    graph = KnnGraph.build(Vectors(vectors), np.arange(300), "cosine")
     gone = graph.ids[0, : WIDTH - PROMISED]
     stays = np.setdiff1d(np.arange(300), gone)
-    after = KnnGraph.current(graph, Vectors(vectors[stays]), stays, "cosine", width)
+    after = KnnGraph.current(graph, Vectors(vectors[stays]), stays, "cosine")
     row = int(np.flatnonzero(stays == 0)[0])
-    assert after.filled()[row] == after.promised == after.neighbors("cosine").k == width - WIDTH + PROMISED
+    assert after.filled()[row] == PROMISED
     more = np.setdiff1d(stays, stays[after.ids[row, :1]])
-    again = KnnGraph.current(after, Vectors(vectors[more]), more, "cosine", width)
-    assert again.filled()[int(np.flatnonzero(more == 0)[0])] == width
-    assert KnnGraph.current(after, Vectors(vectors[stays]), stays, "cosine", width + 1).width == width + 1
+    again = KnnGraph.current(after, Vectors(vectors[more]), more, "cosine")
+    assert again.filled()[int(np.flatnonzero(more == 0)[0])] == WIDTH
     assert_exact(again, vectors[more], "cosine")
 
 

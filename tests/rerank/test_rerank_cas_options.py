@@ -11,6 +11,7 @@ from foldwalk import rerank
 from foldwalk.core import BadInput, BadParameter
 from foldwalk.graph import radius
 from foldwalk.rerank.diffusion.cas import unseen
+from foldwalk.rerank.diffusion.cas.asked import Rows
 from foldwalk.rerank.diffusion.cas.inductive import query_rows
 from foldwalk.walk import numbered
 from samples import clustered
@@ -251,7 +252,7 @@ class TestPaths:
     def test_first_steps_of_unseen_queries(self, distance):
         method = rerank.create("cas", distance=distance).fit(GALLERY)
         rows, found, _, _ = unseen_rows(method)
-        indptr, places, lengths = method.paths.starts(found.first(6), rows)
+        indptr, places, lengths = method.paths.starts(found.first(6), Rows.of_width(*rows))
         stored = np.pad(method.rows.toarray(), ((0, 0), (0, 1)))
         for q in range(10):
             mine = np.zeros(151)

@@ -9,9 +9,17 @@ from foldwalk import rerank, views
 from foldwalk.core import BadInput
 from foldwalk.core.vectors import Vectors
 from foldwalk.neighbors import knn_graph
+from foldwalk.rerank.automatic import auto
 from samples import clustered
 
 ITEMS, _ = clustered(n=300, d=24, clusters=20)
+
+
+@pytest.fixture(autouse=True)
+def _every_view_counts(monkeypatch):
+    monkeypatch.setattr(auto, "agreement", lambda _, names: np.full(len(names), -1, np.float32))
+
+
 QUERIES, _ = clustered(n=5, d=24, clusters=20, seed=3)
 
 

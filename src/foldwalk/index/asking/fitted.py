@@ -29,7 +29,6 @@ from foldwalk.index.views.kept import KeptViews
 from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.expansion.plain import Plain
 from foldwalk.rerank.learned.gradnet import GradNetMethod
-from foldwalk.rerank.seen import RAW, LearnedViews
 from foldwalk.stores import Facts, Store
 
 if TYPE_CHECKING:
@@ -68,8 +67,10 @@ class FittedMethods:
     def once(self, method: str, parameters: Mapping[str, Any], view: View) -> Reranker:
         """The method for one use: fitted anew, neither remembered nor kept."""
         self._refuse_empty(view)
-        neighbors = view.graph().neighbors(self.facts.metric)
-        return _adopt(self._create(method, parameters), view.prepared, neighbors, None)
+        unfitted = self._create(method, parameters)
+        wanted = unfitted.views_wanted(len(view))
+        learned = self._views(view).find(wanted) if wanted else None
+        return unfitted.adopt(view.prepared, neighbors=self._neighbors(unfitted, view), learned=learned)
 
     def _refuse_empty(self, view: View) -> None:
         if len(view) == 0:
@@ -171,7 +172,7 @@ class FittedMethods:
         if state is None or (wanted and learned is None):
             return None
         neighbors = handed.neighbors if handed else None
-        neighbors = neighbors or self._neighbors(method, view, learned)
+        neighbors = neighbors or self._neighbors(method, view)
         with suppress(Exception):  # whole, but not what it should be, or without the neighbours it needs
             return method.adopt(view.prepared, neighbors=neighbors, state=state, learned=learned)
         return None
@@ -181,7 +182,7 @@ class FittedMethods:
             return method.adopt(view.prepared)
         wanted = method.views_wanted(len(view))
         learned = self._views(view).current(wanted, view.prepared) if wanted else None
-        neighbors = self._neighbors(method, view, learned)
+        neighbors = self._neighbors(method, view)
         kept = len(view) >= SAVED_FROM or method.needs_training
         saved = self.kept.load(name, learned) if kept else None
         if saved is not None:
@@ -196,14 +197,9 @@ class FittedMethods:
             self.kept.save(name, learned, fitted.state(whole=False), fitted.note)
         return fitted
 
-    def _neighbors(self, method: Reranker, view: View, learned: LearnedViews | None) -> Neighbors | None:
-        """As many as the method needs; None where it has to find them itself.
-
-        Beside views there are longer lists of the raw vectors, too.
-        """
+    def _neighbors(self, method: Reranker, view: View) -> Neighbors | None:
+        """Those that the index keeps; None where they are too few, and the method has to find its own."""
         known = view.graph().neighbors(self.facts.metric)
-        if learned is not None and not method.can_take(known, len(view)):
-            known = learned.neighbors(RAW, view.prepared)
         return known if method.can_take(known, len(view)) else None
 
     def _views(self, view: View) -> KeptViews:

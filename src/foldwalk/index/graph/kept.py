@@ -16,9 +16,9 @@ ARRAYS = ("numbers", "ids", "similarities", "touched")
 
 
 class KeptGraph:
-    def __init__(self, store: Store, uid: str, kind: str = KIND, width: int = WIDTH) -> None:
+    def __init__(self, store: Store, uid: str, kind: str = KIND) -> None:
         """The graph of the vectors as they are, or one that is kept as another `kind`."""
-        self.store, self.uid, self.kind, self.width = store, uid, kind, width
+        self.store, self.uid, self.kind = store, uid, kind
 
     def load(self, least: int = 0) -> KnnGraph | None:
         """The newest graph that can be read, of a version from `least` on."""
@@ -49,7 +49,7 @@ class KeptGraph:
         try:
             numbers = checked_rising(arrays["numbers"], "numbers")
             n = len(numbers)
-            ids, similarities = checked_rows(arrays["ids"], arrays["similarities"], "graph", n, self.width)
+            ids, similarities = checked_rows(arrays["ids"], arrays["similarities"], "graph", n, WIDTH)
             touched = checked_flags(arrays["touched"], "touched", (n,))
             scale = arrays.get("scale", np.array(1.0))  # that of the cosine, and of earlier versions
             return KnnGraph(numbers, ids, similarities, touched, scale=checked_scale(scale.tolist()))

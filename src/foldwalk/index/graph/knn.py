@@ -1,7 +1,7 @@
 """The k-NN graph of the collection: derived data, kept up to date row by row.
 
-A row holds up to 64 neighbours, of which 50 are promised; the rest is slack for removals. A graph may be made
-wider. Every row lists the nearest of all items, as many as it knows, so that
+A row holds up to 64 neighbours, of which 50 are promised; the rest is slack for removals. Every row lists the
+nearest of all items, as many as it knows, so that
 
 - a new item enters exactly those rows whose last entry it beats, which one matrix product finds;
 - a removed item only shortens the rows it was in; a row with fewer than 50 left is searched again.
@@ -24,8 +24,7 @@ from foldwalk.neighbors import EXACT_WORK, knn_graph
 from foldwalk.neighbors.exact import BLOCK_BYTES, exact_search
 from foldwalk.neighbors.similarity import ROUNDING
 
-PROMISED, SLACK = 50, 14
-WIDTH = PROMISED + SLACK
+PROMISED, WIDTH = 50, 64
 # An update costs two matrix products of new rows with all rows: beyond this share a build is the cheaper one.
 LARGEST_UPDATE = 0.25
 NEW_AT_A_TIME = 1024
@@ -50,62 +49,45 @@ class KnnGraph:
     def __len__(self) -> int:
         return len(self.numbers)
 
-    @property
-    def width(self) -> int:
-        return int(self.ids.shape[1])
-
-    @property
-    def promised(self) -> int:
-        return self.width - SLACK
-
     @classmethod
-    def build(cls, vectors: Vectors, numbers: IntArray, metric: str, width: int = WIDTH) -> KnnGraph:
+    def build(cls, vectors: Vectors, numbers: IntArray, metric: str) -> KnnGraph:
         """From scratch."""
-        k = min(width, len(numbers) - 1)
+        k = min(WIDTH, len(numbers) - 1)
         if k < 1:
             nobody = np.zeros((len(numbers), 0))
             found = Neighbors(nobody.astype(np.int32), nobody.astype(np.float32))
-            return cls.of(found, numbers, vectors.scale, width)
-        return cls.of(knn_graph(vectors, k, metric), numbers, vectors.scale, width)
+            return cls.of(found, numbers, vectors.scale)
+        return cls.of(knn_graph(vectors, k, metric), numbers, vectors.scale)
 
     @classmethod
-    def of(cls, found: Neighbors, numbers: IntArray, scale: float, width: int = WIDTH) -> KnnGraph:
+    def of(cls, found: Neighbors, numbers: IntArray, scale: float) -> KnnGraph:
         """Neighbours of these items, by vectors in that scale, as a graph that was just built."""
-        ids = np.full((len(numbers), width), -1, np.int32)
-        similarities = np.zeros((len(numbers), width), np.float32)
+        ids = np.full((len(numbers), WIDTH), -1, np.int32)
+        similarities = np.zeros((len(numbers), WIDTH), np.float32)
         ids[:, : found.k], similarities[:, : found.k] = found.ids, found.similarities
         return cls(numbers, ids, similarities, np.zeros(len(numbers), bool), max(len(numbers), 1), scale)
 
     @classmethod
-    def current(
-        cls,
-        older: KnnGraph | None,
-        vectors: Vectors,
-        numbers: IntArray,
-        metric: str,
-        width: int = WIDTH,
-    ) -> KnnGraph:
-        """The graph of these items, made from an older one where that is of the same kind and less work."""
-        if older is None or not len(older) or not len(numbers):
-            return cls.build(vectors, numbers, metric, width)
-        if (older.scale, older.width) != (vectors.scale, width):
-            return cls.build(vectors, numbers, metric, width)
+    def current(cls, older: KnnGraph | None, vectors: Vectors, numbers: IntArray, metric: str) -> KnnGraph:
+        """The graph of these items, made from an older one where it is in the same scale and less work."""
+        if older is None or not len(older) or not len(numbers) or older.scale != vectors.scale:
+            return cls.build(vectors, numbers, metric)
         if np.array_equal(older.numbers, numbers):
             return older
         added = np.flatnonzero(~np.isin(numbers, older.numbers))
         if len(added) > LARGEST_UPDATE * len(numbers) or _work(added, vectors) > EXACT_WORK:
-            return cls.build(vectors, numbers, metric, width)
+            return cls.build(vectors, numbers, metric)
         graph = older._without_removed(numbers, len(added))
         present = ~vectors.zero_rows if metric == "cosine" else np.ones(len(vectors), bool)
         known = int(present.sum() - present[added].sum())
         complete = ~present | (graph.filled() >= known - 1)
         complete[added] = False
         graph._insert(added[present[added]], complete, vectors, metric)
-        everyone = ~present | (graph.filled() >= min(width, present.sum() - 1))
-        short = np.flatnonzero((graph.filled() < graph.promised) & ~everyone)
+        everyone = ~present | (graph.filled() >= min(WIDTH, present.sum() - 1))
+        short = np.flatnonzero((graph.filled() < PROMISED) & ~everyone)
         again = np.union1d(added, short)
         if len(again) > LARGEST_UPDATE * len(numbers) or _work(again, vectors) > EXACT_WORK:
-            return cls.build(vectors, numbers, metric, width)
+            return cls.build(vectors, numbers, metric)
         graph._search(again, vectors, metric)
         return graph
 
@@ -117,8 +99,8 @@ class KnnGraph:
         rows = np.flatnonzero(stays)
         out = KnnGraph(
             numbers,
-            np.full((len(numbers), self.width), -1, np.int32),
-            np.zeros((len(numbers), self.width), np.float32),
+            np.full((len(numbers), WIDTH), -1, np.int32),
+            np.zeros((len(numbers), WIDTH), np.float32),
             np.zeros(len(numbers), bool),
             self.unsaved + n_added + int((~stays).sum()),
             self.scale,
@@ -162,7 +144,7 @@ class KnnGraph:
             slack = ROUNDING * (np.sqrt(own) + np.sqrt(2 * longest)) ** 2
             with np.errstate(over="ignore"):  # minus infinity: everyone is looked at
                 floors = ((own - distance**2) / 2 - slack).astype(np.float32)
-        grows = complete & (filled < self.width)
+        grows = complete & (filled < WIDTH)
         if cosine:
             floors[vectors.zero_rows] = np.inf
             grows &= ~vectors.zero_rows
@@ -174,7 +156,7 @@ class KnnGraph:
         """Find the neighbours of these rows anew."""
         if len(rows) == 0 or len(vectors) < 2:
             return
-        k = min(self.width, len(vectors) - 1)
+        k = min(WIDTH, len(vectors) - 1)
         found = exact_search(vectors, Vectors(vectors.values[rows]), k, metric, own=rows)
         self.ids[rows, :k], self.similarities[rows, :k] = found.ids, found.similarities
         self.touched[rows] = True
@@ -184,8 +166,8 @@ class KnnGraph:
         return np.asarray((self.ids >= 0).sum(axis=1))
 
     def neighbors(self, metric: str) -> Neighbors:
-        """The nearest of each item, as many as are promised, or all others where there are fewer."""
-        k = min(self.promised, max(len(self) - 1, 0))
+        """The 50 nearest of each item, or all others where there are fewer."""
+        k = min(PROMISED, max(len(self) - 1, 0))
         ids, similarities = self.ids[:, :k], self.similarities[:, :k]
         return Neighbors(np.ascontiguousarray(ids), np.ascontiguousarray(similarities), metric, how="index")
 

@@ -16,15 +16,13 @@ from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.index.graph.kept import KeptGraph
-from foldwalk.index.graph.knn import SLACK, KnnGraph
+from foldwalk.index.graph.knn import KnnGraph
 from foldwalk.index.types import ViewsState
-from foldwalk.rerank.seen import RAW
 from foldwalk.stores import Facts, Store
 from foldwalk.views.registry import Chain
 
 GRAPHS = "graph/views"
 METRIC = "cosine"
-WIDTH = 80 + SLACK  # in groups of any size, auto asks for no more than 80 neighbours
 MOST_DRIFT = 0.2  # of the items that views were learned from: when more came or went, they are learned again
 
 
@@ -70,9 +68,9 @@ class ViewsOfItems:
 
     def neighbors(self, name: str, seen: Vectors) -> Neighbors:
         """The lists of the last graph that is kept, brought up to date; nothing of it stays in memory."""
-        place = RAW if name == RAW else list(self._known.chains).index(name)
-        graphs = KeptGraph(self._store, self._facts.uid, f"{GRAPHS}-{self.version}-{place}", WIDTH)
-        graph = KnnGraph.current(graphs.load(), seen, self._numbers, METRIC, WIDTH)
+        place = list(self._known.chains).index(name)
+        graphs = KeptGraph(self._store, self._facts.uid, f"{GRAPHS}-{self.version}-{place}")
+        graph = KnnGraph.current(graphs.load(), seen, self._numbers, METRIC)
         if graph.worth_saving():
             graphs.save(graph, self._facts.vectors_version)
         return graph.neighbors(METRIC)

@@ -47,8 +47,7 @@ from foldwalk.rerank.params import Params
 from foldwalk.rerank.registry import register
 from foldwalk.rerank.seen import DEEP, RAW, Seen, fused
 
-WIDEST = 70  # neighbours that the largest setting of CAS looks at
-LESS_DEEP = 200  # answers that count where groups are smaller than that
+LESS_DEEP = 200  # answers that count where groups end within sight
 FEWEST_TO_WHITEN = 20
 NEAR, CONTEXT = 10, 150  # nearest that make up a neighbourhood of CDM, and that it ranks
 STEPS = 12  # nearest that a path goes on to; twice as many rank no better in the fusion and take longer
@@ -74,7 +73,7 @@ class Auto(Reranker):
         """Whether they are enough for the sizes that they themselves lead to."""
         if not super().can_take(neighbors, n):
             return False
-        known = neighbors.first(min(WIDEST, neighbors.k))
+        known = neighbors.first(min(LARGEST, neighbors.k))
         choice = Choice.of(known, n, self._views(n), {})
         return choice.parts == "C" or self._walk(choice, paths=True).can_take(known, n)
 
@@ -96,7 +95,7 @@ class Auto(Reranker):
         return tuple(name for name in self._views(n) if name != RAW)
 
     def _see(self, kept: Kept | None) -> None:
-        known = self.neighbors(self.as_many_as_given(WIDEST))
+        known = self.neighbors(self.as_many_as_given(LARGEST))
         wanted = self._views(self.candidates)
         judged = tuple(dict.fromkeys((RAW, MIDDLE, *wanted)))
         if kept is not None:
@@ -186,7 +185,7 @@ class Auto(Reranker):
         return self._fused(asked, methods[self.choice.near].search_rows(some, CONTEXT), top)
 
     def _fused(self, asked: dict[str, Asked], near: Neighbors, top: int) -> Reached:
-        deep = min(DEEP if self.choice.group_size >= LARGEST else LESS_DEEP, self.candidates)
+        deep = min(DEEP if self.choice.endless else LESS_DEEP, self.candidates)
         answers: dict[tuple[str, bool], Reached] = {}
         for name, paths in self.choice.members:
             if paths:

@@ -9,7 +9,7 @@ import numpy as np
 
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import Float64Array
-from foldwalk.rerank.automatic.group import LARGEST, excess_mutuality, group_size
+from foldwalk.rerank.automatic.group import excess_mutuality, group_size
 from foldwalk.rerank.seen import RAW
 
 SMALL_GROUPS, FEW_ITEMS = 5, 250
@@ -76,6 +76,11 @@ class Choice:
         return [1 / len(self.members) for _ in self.members] + [beside]
 
     @property
+    def endless(self) -> bool:
+        """Whether groups may be larger than can be seen."""
+        return 1 < self.group_size == len(self.mutuality)
+
+    @property
     def sure(self) -> float:
         return float(np.max(self.mutuality, initial=0.0))
 
@@ -83,8 +88,8 @@ class Choice:
         groups = {0: "no groups to be seen", 1: "pairs at most"}.get(
             self.group_size, f"groups of about {self.group_size + 1}"
         )
-        if self.group_size >= LARGEST:
-            groups = f"no group ends among the {LARGEST} nearest"
+        if self.endless:
+            groups = f"no group ends among the {self.group_size} nearest"
         how = {"C": "only the nearest are compared", "W + C": "the walk and the nearest count alike"}
         said = how.get(self.parts, "the walk counts, the nearest a little")
         eyes = f"{len(self.used)} views" if len(self.used) > 1 else f"the {self.used[0]} view alone"

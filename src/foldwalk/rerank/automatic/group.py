@@ -5,7 +5,7 @@ is the mutuality m(k). By chance it would be c = k / (n - 1). Within a group eve
 what is above chance, m' = (m - c) / (1 - c), holds or rises with k up to the size of the groups; beyond it,
 lists reach into other groups at will, and it falls:
 
-    g  =  the largest k up to 60 with  m'(k) >= .95 max over k of m'(k)
+    g  =  the largest k up to 50 with  m'(k) >= .95 max over k of m'(k)
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import Float64Array
 from foldwalk.graph import mutuality
 
-LARGEST = 60
+LARGEST = 50  # as many as an index keeps neighbours of each item
 HIGH = 0.95
 AUTHORS, CORE = 20, 4  # items in a cluster of CAS by default, and others in the core that it trusts
 

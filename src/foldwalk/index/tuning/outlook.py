@@ -24,7 +24,7 @@ def outlook(view: View) -> Outlook:
         items=len(view),
         group_size=choice.group_size,
         mutuality=tuple(choice.mutuality.tolist()),
-        agreement=_agreement(view, choice.views),
+        agreement=_agreement(view, (*choice.views, *choice.left_out)),
         sentence=fitted.note,
     )
 

@@ -15,14 +15,14 @@ from foldwalk.core import BadInput, Graph, Ranking, Vectors
 from foldwalk.graph import normalise, radius
 from foldwalk.neighbors import knn_graph
 from foldwalk.neighbors.exact import exact_search
+from foldwalk.rerank.diffusion.cas.asked import Rows
 from foldwalk.rerank.diffusion.cas.dense import conjugate_gradients, iterate, lyapunov
 from foldwalk.rerank.diffusion.cas.geodesic import first_steps
 from foldwalk.rerank.diffusion.cas.similarity import diffuse
 from foldwalk.rerank.diffusion.cas.smoothing import smooth_row
 from foldwalk.walk import numbered
 from foldwalk.walk.bidirectional import two_sided_steps
-from foldwalk.walk.divergence import divergence
-from foldwalk.walk.overlap import ENTROPY
+from foldwalk.walk.csr import parts
 from samples import clustered
 
 GALLERY, LABELS = clustered(n=150, d=12)
@@ -230,12 +230,17 @@ class TestDistance:
 
     def test_sparse_divergence_against_scipy(self):
         rng = np.random.default_rng(0)
-        for _ in range(50):
-            a, b = (np.where(rng.random(30) < 0.4, rng.random(30), 0) for _ in range(2))
-            a, b = a / a.sum(), b / b.sum()
-            parts = [(np.flatnonzero(v).astype(np.int32), v[v > 0].astype(np.float32)) for v in (a, b)]
-            ours = divergence(*parts[0], *parts[1], ENTROPY)
-            assert ours == pytest.approx(jensenshannon(a, b, base=2) ** 2, abs=1e-4)
+        mine, others = (np.where(rng.random((50, 30)) < 0.4, rng.random((50, 30)), 0) for _ in range(2))
+        mine, others = (each / each.sum(axis=1, keepdims=True) for each in (mine, others))
+        kept = sparse.csr_array(others.astype(np.float32))
+        rows = Rows.of_matrix(sparse.csr_array(mine.astype(np.float32)), np.arange(50))
+        listed = rng.integers(-1, 50, (50, 7)).astype(np.int32)
+        ours = rows.divergences(listed, parts(kept))
+        for q, place in np.ndindex(listed.shape):
+            other, expected = listed[q, place], 1.0
+            if other >= 0:
+                expected = jensenshannon(mine[q], others[other], base=2) ** 2
+            assert ours[q, place] == pytest.approx(expected, abs=1e-4)
 
     @pytest.mark.parametrize("distance", ["cosine", "jaccard", "euclidean", "similarity"])
     def test_alternatives_against_dense_forms(self, distance):

@@ -18,24 +18,6 @@ def _divergence(common: Scalar) -> Scalar:
     return min(max(np.float32(1) - common, SMALLEST), np.float32(1))
 
 
-@njit()
-def divergence(
-    a_ids: AnyArray, a_values: AnyArray, b_ids: AnyArray, b_values: AnyArray, table: Float32Array
-) -> Scalar:
-    """Jensen-Shannon divergence (base 2) of two rows with ascending ids that sum to one."""
-    i, j, common = 0, 0, np.float32(0)
-    while i < a_ids.shape[0] and j < b_ids.shape[0]:
-        if a_ids[i] < b_ids[j]:
-            i += 1
-        elif a_ids[i] > b_ids[j]:
-            j += 1
-        else:
-            common += common_bits(a_values[i], b_values[j], table)
-            i += 1
-            j += 1
-    return _divergence(common)
-
-
 @njit(cache=True, parallel=True)
 def divergences_within(
     n_indptr: AnyArray,
@@ -81,16 +63,26 @@ def divergences_to(
     indices: AnyArray,
     data: AnyArray,
     table: Float32Array,
+    zeros: AnyArray,
 ) -> Scalar:
-    """The divergence of each query's row, columns[begin : end], and those that are listed for it, (q, c)."""
+    """The divergence of each query's row, columns[begin : end], and those that are listed for it, (q, c).
+
+    `zeros`, a row for each thread with a place for every column, is zero before and after.
+    """
     lengths = np.ones(listed.shape, np.float32)
-    for q in prange(listed.shape[0]):
-        mine = slice(begin[q], end[q])
-        for place in range(listed.shape[1]):
-            j = listed[q, place]
-            if j >= 0:
-                other = slice(indptr[j], indptr[j + 1])
-                lengths[q, place] = divergence(
-                    columns[mine], values[mine], indices[other], data[other], table
-                )
+    count, threads = listed.shape[0], zeros.shape[0]
+    for thread in prange(threads):
+        mine = zeros[thread]
+        for q in range(thread * count // threads, (thread + 1) * count // threads):
+            for place in range(begin[q], end[q]):
+                mine[columns[place]] = values[place]
+            for other in range(listed.shape[1]):
+                j = listed[q, other]
+                if j >= 0:
+                    common = np.float32(0)
+                    for place in range(indptr[j], indptr[j + 1]):
+                        common += common_bits(mine[indices[place]], data[place], table)
+                    lengths[q, other] = _divergence(common)
+            for place in range(begin[q], end[q]):
+                mine[columns[place]] = 0
     return lengths

@@ -5,6 +5,7 @@ A kernel that borrows blank arrays leaves them blank: it sets back what it touch
 
 from __future__ import annotations
 
+import math
 import threading
 from typing import Any
 
@@ -16,10 +17,13 @@ _kept = threading.local()
 
 
 def blank(shape: tuple[int, ...], value: float, dtype: type[Any]) -> AnyArray:
-    """An array of this value; the calling thread gets the same one again, so it holds for one kernel call."""
+    """An array of this value; whatever its shape, the calling thread gets the same memory again.
+
+    So it holds for one kernel call, and no two of one value and type may be borrowed at once.
+    """
     arrays: dict[str, AnyArray] = _kept.__dict__
-    key = f"{value} {dtype.__name__}"
+    key, size = f"{value} {dtype.__name__}", math.prod(shape)
     array = arrays.get(key)
-    if array is None or array.shape != shape:
-        array = arrays[key] = np.full(shape, value, dtype)
-    return array
+    if array is None or len(array) < size:
+        array = arrays[key] = np.full(size, value, dtype)
+    return array[:size].reshape(shape)

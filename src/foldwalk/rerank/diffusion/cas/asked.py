@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numba
 import numpy as np
 from scipy import sparse
 
@@ -13,6 +14,7 @@ from foldwalk.core.vectors import Vectors
 from foldwalk.walk.csr import Parts, csr, parts
 from foldwalk.walk.divergence import divergences_to
 from foldwalk.walk.overlap import ENTROPY
+from foldwalk.walk.scratch import blank
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +41,9 @@ class Rows:
     def divergences(self, places: Int32Array, others: Parts) -> Float32Array:
         """(q, c): of each row and those of the listed places in a matrix; one where there is none (-1)."""
         mine = self.begin, self.end, self.columns, self.values
-        return np.asarray(divergences_to(places, *mine, *others, ENTROPY))
+        threads, columns = min(numba.get_num_threads(), len(places)), len(others[0])  # items, and the query
+        zeros = blank((threads, columns), 0, np.float32)
+        return np.asarray(divergences_to(places, *mine, *others, ENTROPY, zeros))
 
     def matrix(self, width: int) -> sparse.csr_array:
         lengths = self.end - self.begin

@@ -29,9 +29,8 @@ search is marked **−**; a dash alone was not measured. No method sees a label;
 and `auto` decide was settled while some of these figures were known: expect a little less of them elsewhere.
 The rows of `auto` are of its former rule, which chose one method; what it
 gains now is on [its own page](auto.md).
-Commands with `--queries` drew so many of the items at random as queries. `gradnet` is of older defaults on
-the two halves of CUB and `emoji4`; on `orl` and `orl:pixels` it is from before few items had their vectors
-keep more of its features, which is 0.1 less in a trial.
+Commands with `--queries` drew so many of the items at random as queries. `gradnet` on `orl` and `orl:pixels`
+is from before few items had their vectors keep more of its features, which is 0.1 less in a trial.
 
 """
 

@@ -62,6 +62,8 @@ def test_what_a_method_did_is_said(run, monkeypatch):
     assert note in " ".join(out.split())
     _, out, _ = run("explain", "x.fold", "v:3", "v:9", "--method", "auto")
     assert out.splitlines()[-1] == f"auto: {note}"
+    _, out, _ = run("explain", "x.fold", "v:3", "v:9")  # by the usual method, which has a name as well
+    assert out.splitlines()[-1] == f"auto: {note}"
     _, out, _ = run("explain", "x.fold", "v:3", "v:9", "--method", "auto", "--json")
     assert json.loads(out)["note"] == note
     _, out, _ = run("info", "x.fold")

@@ -39,4 +39,4 @@ def explain(
         say(name if step.similarity is None else f"  {step.similarity:.3f}  {name}")
     say(found.sentence)
     if found.note:
-        say(f"{method}: {found.note}")
+        say(f"{chosen}: {found.note}")

@@ -27,8 +27,7 @@ Every method at its defaults, each figure next to plain search. Leave-one-out: e
 item is a query for the rest of its class; mAP in percent of the whole ranking. What is worse than plain
 search is marked **−**; a dash alone was not measured. No method sees a label; but how `csa`, `lattqe`, `ssr`
 and `auto` decide was settled while some of these figures were known: expect a little less of them elsewhere.
-The rows of `auto` are of its former rule, which chose one method; what it
-gains now is on [its own page](auto.md).
+What `auto` gains on other collections is on [its own page](auto.md).
 Commands with `--queries` drew so many of the items at random as queries. `gradnet` on `orl` and `orl:pixels`
 is from before few items had their vectors keep more of its features, which is 0.1 less in a trial.
 

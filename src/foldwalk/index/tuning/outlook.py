@@ -9,6 +9,7 @@ from foldwalk.core.types import IntArray
 from foldwalk.index.tuning.types import Outlook
 from foldwalk.index.view import View
 from foldwalk.rerank.automatic.auto import Auto
+from foldwalk.rerank.automatic.halves import shared
 
 FIRST = 10
 SAMPLE = 1_000  # items by which views are compared
@@ -34,12 +35,8 @@ def _agreement(view: View, names: tuple[str, ...]) -> dict[str, float]:
         return {}
     rows = np.unique(np.linspace(0, len(view) - 1, min(len(view), SAMPLE)).astype(np.int64))
     plain = _first(view, "raw", rows)
-    return {name: _shared(_first(view, name, rows), plain) for name in names if name != "raw"}
+    return {name: shared(_first(view, name, rows), plain) for name in names if name != "raw"}
 
 
 def _first(view: View, name: str, rows: IntArray) -> IntArray:
     return view.fitted_once("plain", {"views": name}).rank_rows(rows, FIRST).ids
-
-
-def _shared(some: IntArray, others: IntArray) -> float:
-    return float((some[:, :, None] == others[:, None]).any(axis=2).mean())

@@ -14,7 +14,7 @@ import numpy as np
 
 from foldwalk import views
 from foldwalk.core.seeds import generator
-from foldwalk.core.types import Float32Array, Int32Array
+from foldwalk.core.types import AnyArray, Float32Array, Int32Array
 from foldwalk.core.vectors import Vectors
 from foldwalk.neighbors.exact import exact_search
 
@@ -39,9 +39,10 @@ def agreement(values: Float32Array, names: Sequence[str]) -> Float32Array:
         seen = Vectors(learned[half][name].see(halves[half].values))
         return exact_search(seen, seen, k, "cosine", np.arange(len(some))).ids
 
-    return np.array([_shared(lists(name, 0), lists(name, 1)) for name in names], np.float32)
+    return np.array([shared(lists(name, 0), lists(name, 1)) for name in names], np.float32)
 
 
-def _shared(one: Int32Array, other: Int32Array) -> float:
+def shared(one: AnyArray, other: AnyArray) -> float:
+    """The share of the places of one set of lists (n, k) whose items are in the other's list, too."""
     found = (one[:, :, None] == other[:, None, :]) & (one[:, :, None] >= 0)
     return float(found.any(axis=2).mean())

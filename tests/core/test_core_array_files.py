@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from foldwalk.core import BadInput, Ranking, memory
-from foldwalk.core.array_files import check_npz, map_npy, read_npz
+from foldwalk.core.array_files import check_npz, map_npy, read_head, read_npz
 from foldwalk.core.matrix_files import read_matrix_file
 from foldwalk.core.memory import available_memory, need_memory
 from foldwalk.core.vector_files import read_vector_file
@@ -69,6 +69,27 @@ def test_a_head_nested_too_deep_is_refused(tmp_path):
     (tmp_path / "x.npy").write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text)
     with pytest.raises(BadInput, match=r"x.npy is damaged or holds something other"):
         read_vector_file(tmp_path / "x.npy")
+
+
+@pytest.mark.parametrize("kind", ["<f4", ">f8", "<f2", "|b1", "<i8", "|u1", "<c8", "|S3", "<U5"])
+@pytest.mark.parametrize("shape", [(), (0,), (7,), (3, 4), (2, 0, 5)])
+@pytest.mark.parametrize("by_column", [False, True])
+def test_heads_as_numpy_writes_them_need_no_parser(kind, shape, by_column, monkeypatch):
+    """CPython 3.11 raises a SystemError where two threads of a service parse at the same moment."""
+    file = io.BytesIO()
+    np.lib.format.write_array_header_1_0(file, {"descr": kind, "fortran_order": by_column, "shape": shape})
+    file.seek(0)
+    monkeypatch.setattr("ast.literal_eval", None)
+    assert read_head(file) == (shape, by_column, np.dtype(kind))
+    assert not file.read()
+
+
+def test_heads_of_other_writers_are_read(tmp_path):
+    text = b'{"shape": (2,2),"fortran_order":False, "descr":"<f4"}\n'
+    (tmp_path / "x.npy").write_bytes(
+        b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + np.eye(2, dtype="<f4").tobytes()
+    )
+    assert np.array_equal(map_npy(tmp_path / "x.npy"), np.eye(2))
 
 
 def test_a_mapped_file_is_whole(tmp_path):

@@ -6,6 +6,7 @@ its size. Nothing is ever unpickled.
 
 from __future__ import annotations
 
+import re
 import zipfile
 from collections.abc import Collection
 from math import prod
@@ -20,11 +21,16 @@ from foldwalk.core.types import AnyArray
 
 NPY_START = b"\x93NUMPY"
 MOST_MEMBERS = 10_000
+LONGEST_HEAD = 10_000  # bytes, as numpy has it
 DEFLATED_AT_MOST = 1_040  # times: what the format cannot exceed
 _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
 }
+_AS_WRITTEN = re.compile(
+    r"\{'descr': '([<>|](?:b1|[iu][1248]|f[248]|c8|c16|[SU]\d{1,6}))', 'fortran_order': (True|False), "
+    r"'shape': \(((?:\d{1,18}(?:, \d{1,18})*,?)?)\), \}\s*"
+)
 
 
 def map_npy(path: Path) -> AnyArray:
@@ -87,6 +93,14 @@ def read_head(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     version = np.lib.format.read_magic(file)
     if version not in _HEADERS:
         raise ValueError(f"format {version} of an array is unknown")
+    start = file.tell()
+    written = _AS_WRITTEN.fullmatch(_text_of_head(file, version))
+    if (
+        written
+    ):  # not by Python's parser: in CPython 3.11 two threads that parse at once stumble over each other
+        lengths = tuple(int(length) for length in re.findall(r"\d+", written[3]))
+        return lengths, written[2] == "True", np.dtype(written[1])
+    file.seek(start)
     try:
         shape, by_column, kind = _HEADERS[version](file)
     except (RecursionError, MemoryError):
@@ -94,6 +108,11 @@ def read_head(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     if kind.hasobject:
         raise ValueError("it holds Python objects, which are never unpickled")
     return shape, by_column, kind
+
+
+def _text_of_head(file: IO[bytes], version: tuple[int, int]) -> str:
+    length = int.from_bytes(file.read(2 if version == (1, 0) else 4), "little")
+    return file.read(min(length, LONGEST_HEAD)).decode("latin1")
 
 
 def _declared(file: IO[bytes]) -> int:

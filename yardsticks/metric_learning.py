@@ -16,7 +16,8 @@ from torch import nn
 from foldwalk.learn.mining.recipe import MinedRecipe
 from foldwalk.learn.trainer.config import Config, make_config, parse_config
 from foldwalk.learn.trainer.evaluation import evaluate_embedding
-from foldwalk.learn.trainer.job import Inputs, make_model, split
+from foldwalk.learn.trainer.inputs import Inputs, split
+from foldwalk.learn.trainer.job import make_model
 from foldwalk.learn.trainer.loop import Trainer
 from foldwalk.learn.trainer.recipe import Recipe
 from harness import RESULTS, save

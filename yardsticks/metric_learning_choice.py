@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from foldwalk.learn.trainer.job import Inputs
+from foldwalk.learn.trainer.inputs import Inputs
 from metric_learning import (
     Rows,
     arguments,

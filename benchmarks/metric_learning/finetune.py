@@ -23,7 +23,8 @@ from benchmarks.metric_learning.distil import distilled, full_size_features
 from foldwalk import datasets
 from foldwalk.learn.trainer.config import Config
 from foldwalk.learn.trainer.evaluation import evaluate_embedding, split_classes
-from foldwalk.learn.trainer.job import Inputs, make_model
+from foldwalk.learn.trainer.inputs import Inputs
+from foldwalk.learn.trainer.job import make_model
 from foldwalk.learn.trainer.lite0 import LastBlocks
 from foldwalk.learn.trainer.loop import Trainer
 from harness import RESULTS

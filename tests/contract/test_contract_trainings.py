@@ -16,7 +16,8 @@ pytest.importorskip("torch")
 pytest.importorskip("pytorch_metric_learning")
 
 from foldwalk.learn.trainer.config import make_config
-from foldwalk.learn.trainer.job import Inputs, Job, run_job
+from foldwalk.learn.trainer.inputs import Inputs
+from foldwalk.learn.trainer.job import Job, run_job
 from one_thread import one_thread
 
 __all__ = ["one_thread"]

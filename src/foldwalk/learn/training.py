@@ -19,7 +19,8 @@ from foldwalk.rerank.params import Params
 
 if TYPE_CHECKING:
     from foldwalk.learn.trainer.config import Config
-    from foldwalk.learn.trainer.job import Inputs, Job, Trained
+    from foldwalk.learn.trainer.inputs import Inputs
+    from foldwalk.learn.trainer.job import Job, Trained
     from foldwalk.learn.trainer.recipe import Recipe
 
 Own = TypeVar("Own", bound=BaseModel)

@@ -19,7 +19,7 @@ from foldwalk.learn.trainings.pml import Pml, PmlSection
 if TYPE_CHECKING:
     from foldwalk.learn.labelled import LabelledRecipe
     from foldwalk.learn.trainer.config import Config
-    from foldwalk.learn.trainer.job import Inputs
+    from foldwalk.learn.trainer.inputs import Inputs
 
 
 class CgmlSection(PmlSection):

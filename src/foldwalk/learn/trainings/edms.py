@@ -21,7 +21,8 @@ from foldwalk.learn.trainings import register
 if TYPE_CHECKING:
     from foldwalk.learn.edms.learner import Learner
     from foldwalk.learn.trainer.config import Config
-    from foldwalk.learn.trainer.job import Inputs, Job, Trained
+    from foldwalk.learn.trainer.inputs import Inputs
+    from foldwalk.learn.trainer.job import Job, Trained
     from foldwalk.learn.trainer.recipe import Recipe
 
 

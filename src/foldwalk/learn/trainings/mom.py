@@ -20,7 +20,7 @@ from foldwalk.learn.trainings import register
 if TYPE_CHECKING:
     from foldwalk.learn.mining.recipe import MinedRecipe
     from foldwalk.learn.trainer.config import Config
-    from foldwalk.learn.trainer.job import Inputs
+    from foldwalk.learn.trainer.inputs import Inputs
 
 
 class MomSection(Section):

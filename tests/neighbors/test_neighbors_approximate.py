@@ -8,7 +8,8 @@ from neighbors_naive import naive_search, random_vectors, similarity_table
 
 from foldwalk.core import Neighbors, Vectors
 from foldwalk.neighbors import Searcher, knn_graph, prepare
-from foldwalk.neighbors.approximate import SmallWorld, measured_recall
+from foldwalk.neighbors.approximate import SmallWorld
+from foldwalk.neighbors.recall import measured_recall
 
 
 def true_recall(found: Neighbors, truth: np.ndarray) -> float:

@@ -241,3 +241,22 @@ def test_it_gains_on_digits():
         return (labels[ids] == labels[:, None]).mean()
 
     assert precision("auto") > precision("plain") + 0.02
+
+
+def test_of_many_items_one_search_serves_all_views(monkeypatch):
+    monkeypatch.setattr(auto, "agreement", lambda _, names: np.full(len(names), -1, np.float32))
+    items, labels = groups(12, 60, dim=24, noise=0.3)
+    new = (items[::12] + 0.1 * generator(0, "queries").normal(size=(60, 24))).astype(np.float32)
+    whole = rerank.create("auto").fit(items)
+    searched = whole.rank(new, 10)
+    monkeypatch.setattr(auto, "MANY", 0)
+    monkeypatch.setattr("foldwalk.rerank.seen.FARTHEST_UP_TO", 0)
+    beside = rerank.create("auto").fit(items)
+    assert beside.seen.methods["w25"].known_neighbors.how == "beside"
+    assert list(beside.seen.methods) == list(whole.seen.methods)
+    monkeypatch.setattr(type(beside.seen.methods["w50"]), "search", None)  # w25 and w50 need none
+    beside.seen.methods["raw"].search = whole.seen.methods["raw"].searcher.search
+    walked = beside.rank(new, 10)
+    assert np.mean([np.isin(a, b).mean() for a, b in zip(searched.ids, walked.ids, strict=True)]) > 0.98
+    found = [(labels[one.ids] == labels[::12][:, None]).mean() for one in (searched, walked)]
+    assert found[1] == pytest.approx(found[0], abs=0.01)

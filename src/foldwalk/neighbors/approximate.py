@@ -15,12 +15,11 @@ from pynndescent import NNDescent
 
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.progress import task
-from foldwalk.core.seeds import generator
 from foldwalk.core.types import Int32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.neighbors.exact import SPARE, exact_search, finish
+from foldwalk.neighbors.recall import measured_recall, sampled_rows
 
-SAMPLED_ROWS = 200
 NOBODY = np.zeros(0, np.int64)
 
 
@@ -45,7 +44,7 @@ def descent_graph(vectors: Vectors, k: int, metric: str, seed: int) -> Neighbors
     candidates = np.full((len(vectors), found.shape[1]), -1, np.int32)
     candidates[present] = np.where(found < 0, -1, present[found])
     own = np.arange(len(vectors))
-    rows = generator(seed, "recall").permutation(present)[:SAMPLED_ROWS]
+    rows = sampled_rows(vectors, metric, seed)
     sample = Vectors(vectors.values[rows])
     of_sample = finish(vectors, sample, candidates[rows], k, metric, rows, NOBODY, float("nan"), "descent")
     recall = measured_recall(of_sample, vectors, sample, rows)
@@ -72,7 +71,7 @@ class SmallWorld:
         finally:
             faiss.omp_set_num_threads(threads)
         self.recall = float("nan")
-        rows = generator(seed, "recall").permutation(self.present)[:SAMPLED_ROWS]
+        rows = sampled_rows(gallery, metric, seed)
         sample, k = Vectors(gallery.values[rows]), max(1, min(50, len(self.present) - 1))
         self.recall = measured_recall(self.search(sample, k, rows), gallery, sample, rows)
 
@@ -88,10 +87,3 @@ class SmallWorld:
         return finish(
             self.gallery, queries, candidates, k, self.metric, own, NOBODY, self.recall, "small world"
         )
-
-
-def measured_recall(found: Neighbors, gallery: Vectors, queries: Vectors, own: IntArray) -> float:
-    """The share of the true neighbours of these queries that was found."""
-    exact = exact_search(gallery, queries, found.k, found.metric, own)
-    hits = sum(len(np.intersect1d(a[a >= 0], b)) for a, b in zip(exact.ids, found.ids, strict=True))
-    return hits / max(1, int((exact.ids >= 0).sum()))

@@ -13,6 +13,8 @@ from foldwalk import views
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import AnyArray, IntArray
 from foldwalk.core.vectors import Vectors
+from foldwalk.neighbors.beside import lists_beside
+from foldwalk.neighbors.exact import FARTHEST_UP_TO
 from foldwalk.rerank.kept import Kept
 from foldwalk.rerank.order import Reached
 from foldwalk.rerank.precomputed import KnownPairs
@@ -37,16 +39,21 @@ class LearnedViews(Protocol):
 
     def views(self, names: Sequence[str]) -> dict[str, Chain]: ...
 
-    def neighbors(self, name: str, seen: Vectors) -> Neighbors:
-        """Of the items as a view shows them."""
+    def neighbors(self, name: str, seen: Vectors, others: Sequence[Neighbors] = ()) -> Neighbors:
+        """Of the items as a view shows them; `others`, in other views, may be all to look among."""
 
 
 class Seen:
     """One method for each view, all of the same items."""
 
-    def __init__(self, learned: LearnedViews | None = None, listed: Collection[str] = ()) -> None:
-        """Views are `learned` before, or by `fit`; `listed` are those whose neighbours are needed."""
-        self.learned, self.listed = learned, listed
+    def __init__(
+        self, learned: LearnedViews | None = None, listed: Collection[str] = (), between: str = ""
+    ) -> None:
+        """Views are `learned` before, or by `fit`; `listed` are those whose neighbours are needed.
+
+        What is near in the view `between` the others is, of many items, looked for among what is near there.
+        """
+        self.learned, self.listed, self.between = learned, listed, between
         self.views: dict[str, Chain] = {}
         self.methods: dict[str, Reranker] = {}
         self._handed: set[str] = set()  # views whose neighbours are those that were known
@@ -68,17 +75,29 @@ class Seen:
             self.views = views.learn(names, vectors.values[:candidates])
         else:
             self.views = self.learned.views(names)
-        for name, view in self.views.items():
-            seen, method = _as_seen(view, vectors), create(name)
-            known = neighbors if name == RAW else self._known(name, seen, method)
-            self.methods[name] = method.adopt(seen, candidates=candidates, neighbors=known, pairs=pairs)
+        fitted: dict[str, Reranker] = {}
+        for name in sorted(self.views, key=lambda name: name == self.between):
+            seen, method = _as_seen(self.views[name], vectors), create(name)
+            known = neighbors if name == RAW else self._known(name, seen, method, self._others(name, fitted))
+            fitted[name] = method.adopt(seen, candidates=candidates, neighbors=known, pairs=pairs)
+        self.methods = {name: fitted[name] for name in self.views}
         return self
 
-    def _known(self, name: str, seen: Vectors, method: Reranker) -> Neighbors | None:
+    def _others(self, name: str, fitted: dict[str, Reranker]) -> list[Neighbors]:
+        """The lists of the views on both sides, where they are to be searched instead of all items."""
+        lists = [m.known_neighbors for m in fitted.values() if m.known_neighbors is not None]
+        enough = len(lists) > 1 and len(lists[0]) > FARTHEST_UP_TO
+        return lists if name == self.between and enough else []
+
+    def _known(
+        self, name: str, seen: Vectors, method: Reranker, others: Sequence[Neighbors] = ()
+    ) -> Neighbors | None:
         """The neighbours in a view; None where the method is to find them, or needs none."""
-        if self.learned is None or name not in self.listed:
+        if name not in self.listed:
             return None
-        known = self.learned.neighbors(name, seen)
+        if self.learned is None:
+            return lists_beside(seen, others, min(o.k for o in others)) if others else None
+        known = self.learned.neighbors(name, seen, others)
         if not method.can_take(known, len(seen)):
             return None
         self._handed.add(name)

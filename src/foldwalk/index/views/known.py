@@ -16,8 +16,9 @@ from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.types import IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.index.graph.kept import KeptGraph
-from foldwalk.index.graph.knn import KnnGraph
+from foldwalk.index.graph.knn import WIDTH, KnnGraph
 from foldwalk.index.types import ViewsState
+from foldwalk.neighbors.beside import lists_beside
 from foldwalk.stores import Facts, Store
 from foldwalk.views.registry import Chain
 
@@ -66,11 +67,16 @@ class ViewsOfItems:
         """Those of the names; one that is not among the known ones, the raw view, learns nothing."""
         return {name: self._known.chains.get(name) or views.create(name) for name in names}
 
-    def neighbors(self, name: str, seen: Vectors) -> Neighbors:
+    def neighbors(self, name: str, seen: Vectors, others: Sequence[Neighbors] = ()) -> Neighbors:
         """The lists of the last graph that is kept, brought up to date; nothing of it stays in memory."""
         place = list(self._known.chains).index(name)
         graphs = KeptGraph(self._store, self._facts.uid, f"{GRAPHS}-{self.version}-{place}")
-        graph = KnnGraph.current(graphs.load(), seen, self._numbers, METRIC)
+        older = graphs.load()
+        if older is None and others:
+            found = lists_beside(seen, others, min(WIDTH, *(other.k for other in others)))
+            graph = KnnGraph.of(found, self._numbers, seen.scale)
+        else:
+            graph = KnnGraph.current(older, seen, self._numbers, METRIC)
         if graph.worth_saving():
             graphs.save(graph, self._facts.vectors_version)
         return graph.neighbors(METRIC)

@@ -31,8 +31,9 @@ from pydantic import Field
 
 from foldwalk.core.neighbors import Neighbors
 from foldwalk.core.progress import task
-from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray
+from foldwalk.core.types import AnyArray, Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
+from foldwalk.neighbors.beside import nearest_beside, once
 from foldwalk.rerank.automatic.choice import MIDDLE, Choice
 from foldwalk.rerank.automatic.group import LARGEST, sizes_for
 from foldwalk.rerank.automatic.halves import agreement
@@ -51,6 +52,7 @@ LESS_DEEP = 200  # answers that count where groups end within sight
 FEWEST_TO_WHITEN = 20
 NEAR, CONTEXT = 10, 150  # nearest that make up a neighbourhood of CDM, and that it ranks
 STEPS = 12  # nearest that a path goes on to; of 25, 15 and 10, the fewer ranked as well and were quicker
+MANY = 5_000  # items from which on one search serves all views
 BLOCK = 2048
 
 
@@ -106,8 +108,9 @@ class Auto(Reranker):
             self.agreement = np.full(len(judged), -1, np.float32)
         shares = dict(zip(judged, self.agreement.tolist(), strict=True))
         self.choice = choice = Choice.of(known, self.candidates, wanted, shares)
+        self._note = str(choice)
         place = self.vectors, self.candidates, known if known.k else None, self.pairs
-        self.seen = Seen(self.known_views, choice.used)
+        self.seen = Seen(self.known_views, choice.used, between=MIDDLE)
 
         def create(name: str) -> Reranker:
             ways = [paths for view, paths in choice.members if view == name]
@@ -149,7 +152,7 @@ class Auto(Reranker):
 
     @property
     def note(self) -> str:
-        return str(self.choice)
+        return self._note
 
     def _walk_new(self, queries: Vectors, top: int) -> Reached:
         return self._by_blocks(len(queries), partial(self._some_new, queries), top)
@@ -166,16 +169,21 @@ class Auto(Reranker):
         return Reached.join(found)
 
     def _some_new(self, queries: Vectors, part: slice, top: int) -> Reached:
-        """One search in each view, from which everything begins."""
+        """One search, from which everything begins; of many items the other views begin where it ends."""
         asked: dict[str, Asked] = {}
-        context = None
+        first, context = None, None
         for name, method, seen in self.seen.queries(Vectors(queries.values[part])):
-            deep = CONTEXT if name == self.choice.near else 0
-            near = method.search(seen, max(deep, method.looks_at if isinstance(method, CAS) else 0))
+            wanted = max(CONTEXT, method.looks_at if isinstance(method, CAS) else 0)
+            if first is None or len(self.vectors) < MANY:
+                near = method.search(seen, wanted)
+            else:
+                lists = method.known_neighbors or method.neighbors()
+                near = nearest_beside(method.vectors, lists, seen, first.ids, wanted)
+            first = first or near
             if isinstance(method, CAS):
                 asked[name] = method.ask(seen, near)
-            if deep:
-                context = near.first(min(deep, near.k))
+            if name == self.choice.near:
+                context = near.first(min(CONTEXT, near.k))
         assert context is not None  # the view of C is one of them
         return self._fused(asked, context, top)
 
@@ -190,8 +198,8 @@ class Auto(Reranker):
         for name, paths in self.choice.members:
             if paths:
                 answers[name, paths] = self._method(name).along_paths(asked[name], deep)
-        # Directly, nobody is looked at who is neither near nor reached along paths in any view.
-        items = _union([near.ids, *(reached.ids for reached in answers.values())])
+        # Directly, nobody is looked at who is neither near nor among the first along paths in any view.
+        items = once([listed[:, : deep // 2] for listed in (near.ids, *(r.ids for r in answers.values()))])
         for name, paths in self.choice.members:
             if not paths:
                 answers[name, paths] = self._method(name).among(asked[name], items, deep)
@@ -220,10 +228,3 @@ class Auto(Reranker):
 
     def _plain_rows(self, rows: IntArray, top: int) -> Neighbors:
         return self.seen.methods[self.choice.near].search_rows(rows, top)
-
-
-def _union(lists: list[Int32Array]) -> Int32Array:
-    """Whoever is in one of the lists (q, c), once; -1 for none."""
-    every = np.sort(np.concatenate(lists, axis=1), axis=1)
-    every[:, 1:][every[:, 1:] == every[:, :-1]] = -1
-    return every

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -44,7 +45,7 @@ class Choice:
         left_out = tuple(name for name in views if name not in kept)
         return cls(group, kept, left_out, MIDDLE in failing, parts, excess)
 
-    @property
+    @cached_property
     def members(self) -> tuple[tuple[str, bool], ...]:
         """The views in which CAS is asked, and whether along paths or directly."""
         if self.parts == "C":
@@ -56,26 +57,26 @@ class Choice:
             return both[:1] if self.curved else both
         return tuple((name, place % 2 == 0) for place, name in enumerate(self.views))
 
-    @property
+    @cached_property
     def walked(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(name for name, _ in self.members))
 
-    @property
+    @cached_property
     def near(self) -> str:
         """The view of C, which also orders what nobody reaches."""
         return MIDDLE if self.parts.startswith("F") and MIDDLE in self.views else self.views[-1]
 
-    @property
+    @cached_property
     def used(self) -> tuple[str, ...]:
         return tuple(name for name in self.views if name in (*self.walked, self.near))
 
-    @property
+    @cached_property
     def weights(self) -> list[float]:
         """Of the members, and of C."""
         beside = BESIDE if self.parts.startswith("F") else 1.0
         return [1 / len(self.members) for _ in self.members] + [beside]
 
-    @property
+    @cached_property
     def endless(self) -> bool:
         """Whether groups may be larger than can be seen."""
         return 1 < self.group_size == len(self.mutuality)

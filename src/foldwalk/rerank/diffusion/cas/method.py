@@ -43,6 +43,7 @@ from foldwalk.graph import (
     reciprocal_sets,
     relative_exponential,
 )
+from foldwalk.neighbors.beside import BESIDE
 from foldwalk.rerank.base import Reranker
 from foldwalk.rerank.diffusion.cas.asked import Asked, Rows
 from foldwalk.rerank.diffusion.cas.compare import Direct, ranked_among, shares_of
@@ -259,8 +260,12 @@ class CAS(Reranker):
     def ask(self, queries: Vectors, near: Neighbors) -> Asked:
         """New queries; `near` are their nearest, at least as many as are looked at."""
         p, near = self.params, near.first(min(self.looks_at, near.k))
-        scale = row_maximum(self.few, queries, near)
-        near = replace(near, ids=self.numbering.renumber(near.ids))
+        places = self.numbering.renumber(near.ids)
+        if near.how == BESIDE:  # nobody looked for the farthest; that of the nearest item will do
+            scale = np.where(places[:, 0] >= 0, self.stored.scale[places[:, 0]], np.float32(1))
+        else:
+            scale = row_maximum(self.few, queries, near)
+        near = replace(near, ids=places)
         rows = Rows.of_width(*query_rows(self.stored, near, scale, p, queries, self.vectors))
         shares = None
         if p.fuse_with == "diffusion":

@@ -61,3 +61,11 @@ def test_the_map_is_drawn_with_it(open_client, tuned: Path) -> None:
     while (drawn := client.get("/api/map").json())["state"] == "drawing":
         pass
     assert (drawn["state"], drawn["method"]) == ("ready", "cdm k=3")
+
+
+def test_it_tells_what_the_default_makes_of_the_collection(open_client, own_index: Path) -> None:
+    client = open_client(own_index)
+    scores(client)
+    about = client.get("/api/info").json()
+    assert about["views"] == ["views w25, w50 learned from 48 items."]
+    assert about["notes"][DEFAULT].endswith(".")

@@ -32,7 +32,8 @@ class Limits(Answer):
 class About(Answer):
     """The index, what this service allows, and whether its items have thumbnails.
 
-    `method` and `parameters` are what ranks when a request names no method.
+    `method` and `parameters` are what ranks when a request names no method. `views` says of those that were
+    learned how the items have changed since, `notes` by method what it makes of the collection, and why.
     """
 
     name: str
@@ -47,6 +48,8 @@ class About(Answer):
     reason: str
     method: str
     parameters: dict[str, Any]
+    views: list[str]
+    notes: dict[str, str]
     writes: bool
     thumbnails: bool
     limits: Limits

@@ -32,6 +32,7 @@ def _about(engine: Engine) -> dict[str, Any]:
         "backbone": backbone.name if backbone.is_absolute() else known["backbone"],
         "method": engine.menu.default.method,
         "parameters": engine.menu.default.parameters,
+        "views": [state["sentence"] for state in known["views"]],
         "writes": settings.writes,
         "thumbnails": first is not None and index.thumbnail(first) is not None,
         "limits": settings.model_dump(),

@@ -4,7 +4,8 @@
 
 Curves of 40 items whose numbers are of very different size, as those of networks are: all three views count.
 Everything is fitted from vectors alone, neighbours included, each form in a process of its own, compiled
-before the clock starts. Queries come one at a time; p50 of 200. CPU seconds, all threads together. Written to
+before the clock starts. Queries come one at a time; p50 of 200. CPU seconds, all threads together. With it
+stands what the walk beside the first search finds (neighbors/beside.py). Written to
 benchmarks/results/automatic_cost.json, with the ratio to CAS in the same run.
 """
 
@@ -56,7 +57,27 @@ def measure(form: str, n: int, d: int) -> dict[str, Any]:
             fitted.rank(query[None], top)
             spent.append(time.process_time() - began)
         row[f"query_ms_top_{top}"] = round(1000 * float(np.median(spent)), 3)
-    return row
+    return row | (found_beside(fitted, queries) if name == "auto" else {})
+
+
+def found_beside(fitted: Any, queries: np.ndarray, k: int = 50) -> dict[str, float]:
+    """The share of the nearest in each further view that a walk from those in the raw view finds, and of the
+    neighbours of items that stand in its lists."""
+    from foldwalk.core import Vectors
+    from foldwalk.neighbors.beside import nearest_beside
+
+    shares: dict[str, float] = {}
+    first = None
+    for name, method, seen in fitted.seen.queries(Vectors(queries).unit()):
+        exact = method.search(seen, 150)
+        first = first or exact
+        if first is not exact:
+            lists = method.known_neighbors
+            near = nearest_beside(method.vectors, lists, seen, first.ids, k)
+            both = [np.isin(a[:k], b).mean() for a, b in zip(exact.ids, near.ids, strict=True)]
+            shares[f"{name}, found"] = round(float(np.mean(both)), 4)
+            shares[f"{name}, lists"] = round(lists.recall, 4)
+    return shares
 
 
 def main() -> None:

@@ -199,7 +199,8 @@ class Auto(Reranker):
             if paths:
                 answers[name, paths] = self._method(name).along_paths(asked[name], deep)
         # Directly, nobody is looked at who is neither near nor among the first along paths in any view.
-        items = once([listed[:, : deep // 2] for listed in (near.ids, *(r.ids for r in answers.values()))])
+        first = deep if self.choice.endless else deep // 2
+        items = once([listed[:, :first] for listed in (near.ids, *(r.ids for r in answers.values()))])
         for name, paths in self.choice.members:
             if not paths:
                 answers[name, paths] = self._method(name).among(asked[name], items, deep)

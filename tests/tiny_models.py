@@ -64,6 +64,9 @@ def tiny(family: str, seed: int = 0) -> Any:
 
 def save(family: str, folder: Path, seed: int = 0, processor: dict[str, Any] | None = None) -> Any:
     """Saves a tiny model with its processor's settings, and gives it."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
     model = tiny(family, seed)
     model.save_pretrained(folder)
     (folder / "preprocessor_config.json").write_text(json.dumps(processor or PROCESSOR))

@@ -42,10 +42,11 @@ def configs() -> dict[str, Any]:
         "vit": t.ViTConfig(**TRANSFORMER),
         "swin": t.SwinConfig(embed_dim=8, depths=[1, 1], num_heads=[1, 2], window_size=4, image_size=SIDE),
         "clip": t.CLIPConfig(text_config=TEXT, vision_config=TRANSFORMER, projection_dim=10),
+        "siglip": t.SiglipConfig(text_config=TEXT, vision_config=TRANSFORMER),
     }
 
 
-FAMILIES = ("resnet", "convnext", "dinov2", "vit", "swin", "clip")
+FAMILIES = ("resnet", "convnext", "dinov2", "vit", "swin", "clip", "siglip")
 
 
 def tiny(family: str, seed: int = 0) -> Any:

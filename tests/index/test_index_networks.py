@@ -144,5 +144,5 @@ def test_an_index_that_does_not_know_words(run, place, tmp_path):
     assert code == 2
     assert err.strip().endswith(
         "pixels does not know words; to search by text, index with a CLIP model: "
-        "foldwalk index photos/ --backbone hf:openai/clip-vit-base-patch32."
+        "foldwalk index photos/ --backbone hf:google/siglip-base-patch16-224."
     )

@@ -71,7 +71,7 @@ def without_words(name: str) -> str:
     """What to say of a backbone that describes no texts."""
     return (
         f"{name} does not know words; to search by text, index with a CLIP model: "
-        f"foldwalk index photos/ --backbone hf:openai/clip-vit-base-patch32."
+        f"foldwalk index photos/ --backbone hf:google/siglip-base-patch16-224."
     )
 
 

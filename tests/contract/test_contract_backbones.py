@@ -9,10 +9,12 @@ from functools import cache
 
 import numpy as np
 import pytest
+from not_there import skip_where_missing
 from PIL import Image
 
 from foldwalk.core import MissingData, MissingExtra, UnknownName
-from foldwalk.descriptors import backbone, backbones
+from foldwalk.descriptors import backbone, backbones, networks
+from tiny_models import save
 
 NAMES = backbones.names()
 RNG = np.random.default_rng(0)
@@ -47,10 +49,29 @@ def averaging(folder):
     return path
 
 
+def averaging_network():
+    """A torch module that averages a picture in four parts."""
+    torch = pytest.importorskip("torch")
+    how = networks.Preprocessing(size=16)
+    return networks.from_module(torch.nn.AvgPool2d(8), preprocessing=how, name="mean")
+
+
+def hub_folder(folder):
+    """A folder with a tiny model of transformers, in place of the hub."""
+    pytest.importorskip("transformers")
+    save("dinov2", folder / "dinov2")
+    return f"hf:{folder / 'dinov2'}"
+
+
 @cache
 def made(name, folder):
     """A backbone of this kind, or the error in its place."""
-    own = {"function": lambda: mean_colour, "onnx": lambda: averaging(folder)}
+    own = {
+        "function": lambda: mean_colour,
+        "onnx": lambda: averaging(folder),
+        "network": lambda: averaging_network(),
+        "hf": lambda: hub_folder(folder),
+    }
     try:
         return backbone(own[name]() if name in own else backbones.describe(name).example)
     except (MissingExtra, MissingData) as error:
@@ -59,14 +80,7 @@ def made(name, folder):
 
 @pytest.fixture(params=NAMES)
 def model(request, folder):
-    found = made(request.param, folder)
-    if isinstance(found, Exception):
-        assert "\n" not in str(found)
-        assert str(found).endswith(".")
-        if isinstance(found, MissingExtra):
-            assert f"foldwalk[{backbones.describe(request.param).extra}]" in str(found)
-        pytest.skip(str(found))
-    return found
+    return skip_where_missing(made(request.param, folder), backbones.describe(request.param).extra)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -7,8 +7,10 @@ from foldwalk.descriptors.backbones import (
     BackboneCard,
     backbone,
     is_known,
+    lasting_name,
     names,
 )
+from foldwalk.descriptors.backbones.base import without_words
 from foldwalk.descriptors.decode import PICTURE_SUFFIXES, find_pictures, load_picture, thumbnail
 from foldwalk.descriptors.extract import Batch, Described, Skipped, describe, extract
 from foldwalk.descriptors.limits import Limits, Unreadable
@@ -29,7 +31,9 @@ __all__ = [
     "extract",
     "find_pictures",
     "is_known",
+    "lasting_name",
     "load_picture",
     "names",
     "thumbnail",
+    "without_words",
 ]

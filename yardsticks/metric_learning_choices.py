@@ -62,7 +62,7 @@ def edms() -> Choices:
     for variant, rate in itertools.product(("hard", "full"), (1e-2, 1e-1)):
         yield f"{variant}, proxy rate {rate:g}", _edms(variant, proxy_rate=rate)
     for scale in (20.0, 100.0):
-        yield f"full, author, scale {scale:g}", _edms("full", scale=scale, similarity="author")
+        yield f"full, exponential, scale {scale:g}", _edms("full", scale=scale, similarity="exponential")
 
 
 def edms_rate() -> Choices:
@@ -88,8 +88,8 @@ def edms_conv() -> Choices:
         for scale in values:
             model = {"dim": 25} if variant == "dreml" else {}  # as many as meta-classes
             yield f"{variant}, scale {scale:g}", _conv(_edms(variant, scale=scale) | {"model": model})
-    author = _edms("full", scale=100.0, similarity="author")
-    yield "full, author, scale 100", _conv(author)
+    exponential = _edms("full", scale=100.0, similarity="exponential")
+    yield "full, exponential, scale 100", _conv(exponential)
 
 
 def cgml_conv() -> Choices:

@@ -110,10 +110,13 @@ def test_only_the_largest_component_has_a_share():
 
 
 def test_anchors_by_modes_and_at_random(points):
-    by_mode = ManifoldMiner(graph_k=6, anchors=3).fit(points[0])
+    few = {"graph_k": 6, "positive_k": 10, "negative_k": 20}
+    by_mode = ManifoldMiner(**few, anchors=3).fit(points[0])
     np.testing.assert_array_equal(by_mode.pools.anchors, modes(by_mode.graph, 3))
-    random = ManifoldMiner(graph_k=6, anchors=7, anchor_choice="random", seed=1).fit(points[0]).pools.anchors
-    other = ManifoldMiner(graph_k=6, anchors=7, anchor_choice="random", seed=2).fit(points[0]).pools.anchors
+    random, other = (
+        ManifoldMiner(**few, anchors=7, anchor_choice="random", seed=seed).fit(points[0]).pools.anchors
+        for seed in (1, 2)
+    )
     assert len(set(random.tolist())) == 7
     assert random.tolist() != other.tolist()
 

@@ -130,6 +130,15 @@ def test_under_autocast(case):
 
 
 @every
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no other device")
+def test_on_another_device(case):
+    x = points(dtype=torch.float32)
+    for loss in (case.make(), case.make().to("cuda")):
+        found = loss(x.to("cuda"), LABELS)
+        assert float(found.detach()) == pytest.approx(float(case.make()(x, LABELS).detach()), rel=1e-4)
+
+
+@every
 def test_no_labels_and_no_pairs_is_refused(case):
     with pytest.raises(BadInput, match="labels") as caught:
         case.make()(points())

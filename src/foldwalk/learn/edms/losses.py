@@ -32,8 +32,8 @@ MARGIN = 5e-4
 # The best MAP@R, or within 0.2 points of it, on held-out training classes of CUB, and the best on those of
 # Omniglot: docs/metric-learning-results.md.
 PROXY_SCALE = 16.0
-DIAGONAL: Diagonal = "before"
 MANIFOLD_SCALE = {"contextual": 1000.0, "intrinsic": 400.0}
+DIAGONAL: Diagonal = "before"  # recall of the full variant is higher in all of 15 learners; the same page
 
 
 class ProxyNPairLoss(BaseMetricLossFunction):  # type: ignore[misc]

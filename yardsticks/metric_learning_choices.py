@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
+from pytorch_metric_learning.distances import CosineSimilarity, DotProductSimilarity
+
 Choices = Iterator[tuple[str, dict[str, dict[str, Any]]]]
 LOSSES: dict[str, dict[str, Any]] = {"triplet": {"margin": 0.1}, "n_pair": {"scale": 16.0}, "binomial": {}}
 
@@ -25,6 +27,15 @@ def head() -> Choices:
                 "cgml": {"loss": loss, "options": LOSSES[loss], "weight": 0.0},
             },
         )
+
+
+def cgml_npair() -> Choices:
+    """What N-pair compares: dot products, as printed, or cosines."""
+    raw = DotProductSimilarity(normalize_embeddings=False)
+    for title, distance in (("dot products", raw), ("cosines", CosineSimilarity())):
+        for scale in (1.0, 16.0):
+            options = {"scale": scale, "distance": distance}
+            yield f"{title}, scale {scale:g}", {"cgml": {"loss": "n_pair", "options": options, "weight": 0.0}}
 
 
 def cgml() -> Choices:
@@ -62,7 +73,7 @@ def edms() -> Choices:
     for variant, rate in itertools.product(("hard", "full"), (1e-2, 1e-1)):
         yield f"{variant}, proxy rate {rate:g}", _edms(variant, proxy_rate=rate)
     for scale in (20.0, 100.0):
-        yield f"full, author, scale {scale:g}", _edms("full", scale=scale, similarity="author")
+        yield f"full, exponential, scale {scale:g}", _edms("full", scale=scale, similarity="exponential")
 
 
 def edms_rate() -> Choices:
@@ -88,8 +99,8 @@ def edms_conv() -> Choices:
         for scale in values:
             model = {"dim": 25} if variant == "dreml" else {}  # as many as meta-classes
             yield f"{variant}, scale {scale:g}", _conv(_edms(variant, scale=scale) | {"model": model})
-    author = _edms("full", scale=100.0, similarity="author")
-    yield "full, author, scale 100", _conv(author)
+    exponential = _edms("full", scale=100.0, similarity="exponential")
+    yield "full, exponential, scale 100", _conv(exponential)
 
 
 def cgml_conv() -> Choices:
@@ -142,6 +153,7 @@ def _mom(rate: float = 3e-4, **values: Any) -> dict[str, dict[str, Any]]:
 WHAT = {
     "head": head,
     "cgml": cgml,
+    "cgml_npair": cgml_npair,
     "cgml_steps": cgml_steps,
     "edms": edms,
     "edms_rate": edms_rate,

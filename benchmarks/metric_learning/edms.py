@@ -2,6 +2,7 @@
 
     python -m benchmarks.metric_learning.edms --root DATA            # the table
     python -m benchmarks.metric_learning.edms --root DATA --choose   # its rate, on held-out training classes
+    python -m benchmarks.metric_learning.edms --root DATA --diagonal # when it becomes zero, on the same
 
 On Omniglot, whose learners are small networks and no heads, one ensemble of all seeds' networks. Their logit
 scales are those of the heads: choice.py --what edms_conv chose the same.
@@ -48,8 +49,11 @@ def main() -> None:
     parser.add_argument("--dim", type=int, default=DIM)
     parser.add_argument("--variants", nargs="+", choices=list(ROWS), default=list(ROWS))
     parser.add_argument("--choose", action="store_true", help="compare rates on held-out training classes")
+    parser.add_argument(
+        "--diagonal", action="store_true", help="compare when the diagonal becomes zero there"
+    )
     options = parser.parse_args()
-    choose(options) if options.choose else table(options)
+    diagonal(options) if options.diagonal else choose(options) if options.choose else table(options)
 
 
 def table(options: Any) -> None:
@@ -83,8 +87,22 @@ def choose(options: Any) -> None:
     print(markdown(rows))
 
 
+def diagonal(options: Any) -> None:
+    """Before or after normalising (eq. 9), for one learner and for ensembles of each variant that walks."""
+    base, data = begin(options, HELD_OUT)
+    rows: Rows = {"features as they are": plain(data, clustering=False)}
+    walking = [variant for variant in options.variants if ROWS[variant].walk]
+    for variant, when in itertools.product(walking, ("before", "after")):
+        found = _ensembles(variant, base, options, data, META_CLASSES // 2, RATE, diagonal=when)
+        for title, row in zip(("one", f"ensemble of {MEMBERS}"), found, strict=True):
+            rows[f"{ROWS[variant].title}, {when}, {title}"] = row
+        print(f"{variant}, {when}: MAP@R {', '.join(summary(row['MAP@R']) for row in found)}", flush=True)
+        write("metric_learning_choice_edms_diagonal_cub", rows)
+    print(markdown(rows))
+
+
 def _ensembles(
-    variant: str, base: Config, options: Any, data: Any, meta_classes: int, rate: float
+    variant: str, base: Config, options: Any, data: Any, meta_classes: int, rate: float, **further: Any
 ) -> list[dict[str, list[float]]]:
     one_hot = variant == "dreml"
     learner = Learner(
@@ -93,8 +111,10 @@ def _ensembles(
         dim=meta_classes if one_hot else options.dim,
         init="random" if one_hot else "whiten",
         settings=base.training.model_copy(update={"learning_rate": rate}),
+        **further,
     )
-    return train_ensembles(learner, data, options.seeds, clustering=not options.choose)
+    choosing = options.choose or options.diagonal
+    return train_ensembles(learner, data, options.seeds, clustering=not choosing)
 
 
 def train_ensembles(

@@ -29,11 +29,16 @@ def cub(root: Path | None) -> dict[str, Any]:
     return {**clock.figures(), **miner.report(data.labels).as_dict()}
 
 
-def large(items: int, anchors: int = 1000, dim: int = 32) -> dict[str, Any]:
-    """Clouds of 50 items; how long their neighbours take is told apart."""
+def clouds(items: int, dim: int = 32) -> np.ndarray:
+    """Fifty items each."""
     rng = np.random.default_rng(0)
     centres = rng.normal(size=(items // 50, dim))
-    x = centres[rng.integers(len(centres), size=items)] + 0.5 * rng.normal(size=(items, dim))
+    return centres[rng.integers(len(centres), size=items)] + 0.5 * rng.normal(size=(items, dim))
+
+
+def large(items: int, anchors: int = 1000) -> dict[str, Any]:
+    """Clouds; how long their neighbours take is told apart."""
+    x = clouds(items)
     manifold_neighbors(mutual_graph(knn_graph(Vectors.check(x[:500]).unit(), 30), 30), np.arange(9), 10)
     vectors = Vectors.check(x).unit()
     with Clock() as neighbours:

@@ -5,13 +5,23 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from pytorch_metric_learning.distances import CosineSimilarity, DotProductSimilarity, LpDistance
 from pytorch_metric_learning.losses import CrossBatchMemory, TripletMarginLoss
 from pytorch_metric_learning.miners import TripletMarginMiner
+from pytorch_metric_learning.reducers import (
+    AvgNonZeroReducer,
+    DoNothingReducer,
+    MeanReducer,
+    PerAnchorReducer,
+    SumReducer,
+)
 from torch.nn.functional import normalize
 
 from foldwalk.core import BadInput, BadParameter
 from foldwalk.learn.cgml import BinomialDevianceLoss, GraphConsistencyLoss, HalvesSampler, aligned_halves
 from foldwalk.learn.cgml.consistency import graph_affinity, graph_consistency
+from foldwalk.learn.loss_names import make_loss
+from foldwalk.learn.npair import BatchNPairLoss
 
 
 def points(n: int, seed: int = 0, d: int = 5) -> torch.Tensor:
@@ -123,6 +133,75 @@ def test_the_loss_is_the_sum_of_its_terms_around_any_base():
         assert (loss.base_loss, loss.consistency) == (float(first), float(second))
     memory = GraphConsistencyLoss(CrossBatchMemory(TripletMarginLoss(), 5, memory_size=24))
     assert torch.isfinite(memory(x.float(), labels))
+
+
+def test_a_base_that_is_not_reduced_keeps_its_parts():
+    x, labels = points(12, 5), torch.arange(12) % 3
+    plain, term = GraphConsistencyLoss(BinomialDevianceLoss(), 0.5).terms(x, labels)
+    parts = GraphConsistencyLoss(BinomialDevianceLoss(reducer=DoNothingReducer()), 0.5)(x, labels)
+    assert set(parts) == {"pos_loss", "neg_loss", "consistency_loss"}
+    torch.testing.assert_close(parts["pos_loss"]["losses"].mean() + parts["neg_loss"]["losses"].mean(), plain)
+    torch.testing.assert_close(parts["consistency_loss"]["losses"], 0.5 * term)
+    own = GraphConsistencyLoss(BinomialDevianceLoss(), 0.5, reducer=DoNothingReducer())(x, labels)
+    torch.testing.assert_close(own["base_loss"]["losses"], plain)
+    for reducer in (MeanReducer(), SumReducer(), AvgNonZeroReducer(), PerAnchorReducer()):
+        around = GraphConsistencyLoss(TripletMarginLoss(reducer=SumReducer()), 0.5, reducer=reducer)
+        torch.testing.assert_close(
+            around(x, labels), TripletMarginLoss(reducer=SumReducer())(x, labels) + 0.5 * term
+        )
+
+
+def test_one_item_of_each_class_cannot_be_compared():
+    with pytest.raises(BadInput, match="nothing can be compared"):
+        GraphConsistencyLoss(BinomialDevianceLoss())(points(5, 1), torch.arange(5))
+
+
+def test_one_class_with_a_pair_has_a_finite_median():
+    x, labels = points(4, 1).requires_grad_(), torch.tensor([0, 1, 1, 2])
+    base, term = GraphConsistencyLoss(BinomialDevianceLoss(), sigma="median").terms(x, labels)
+    unit = normalize(x)
+    torch.testing.assert_close(term, (unit[1] - unit[2]).norm())
+    (base + term).backward()
+    assert torch.isfinite(x.grad).all()
+
+
+def test_affinities_are_of_the_distance_given():
+    x, labels = points(6, 1), torch.arange(6) % 2
+    loss = GraphConsistencyLoss(BinomialDevianceLoss(), distance=LpDistance(p=1, normalize_embeddings=False))
+    first, second = aligned_halves(labels)
+    one, other = (
+        torch.tensor([[np.exp(-float((a - b).abs().sum())) for b in half] for a in half], dtype=x.dtype)
+        for half in (x[first], x[second])
+    )
+    torch.testing.assert_close(loss.terms(x, labels)[1], (one @ x[first] - other @ x[second]).norm())
+    with pytest.raises(BadParameter, match="similarity"):
+        GraphConsistencyLoss(BinomialDevianceLoss(), distance=CosineSimilarity())
+
+
+@pytest.mark.parametrize("name", ["triplet", "n_pair"])
+def test_losses_by_name_are_means_over_all_terms(name):
+    """Also where most of them are zero: eq. 5 and 6 are sums over all."""
+    labels = torch.arange(9) % 3
+    x = torch.eye(3, 5, dtype=torch.float64)[labels] + 0.3 * points(9, 2)
+    loss = make_loss(name)
+    loss.set_reducer(DoNothingReducer())
+    terms = loss(x, labels)["loss"]["losses"]
+    torch.testing.assert_close(make_loss(name)(x, labels), terms.mean())
+    assert name != "triplet" or (0 < (terms == 0).sum() < len(terms))
+
+
+def test_n_pair_compares_directions():
+    x, labels = points(8, 3), torch.arange(8) % 2
+    stretched = x * torch.arange(1, 9)[:, None]
+    torch.testing.assert_close(make_loss("n_pair")(stretched, labels), make_loss("n_pair")(x, labels))
+    printed = BatchNPairLoss(scale=1, distance=DotProductSimilarity(normalize_embeddings=False))
+    total = 0.0
+    for a in range(8):
+        for p in range(8):
+            if a != p and labels[a] == labels[p]:
+                others = [float(x[a] @ x[n] - x[a] @ x[p]) for n in range(8) if labels[n] != labels[a]]
+                total += np.log(1 + np.exp(others).sum()) / 24
+    assert float(printed(x, labels)) == pytest.approx(total)
 
 
 def test_collapse_satisfies_the_term_alone_but_not_beside_a_base_loss():

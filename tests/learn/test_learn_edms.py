@@ -101,21 +101,25 @@ def test_proxies_refuse_what_does_not_fit():
         OneHotProxies(np.arange(20) % K).refresh(points(20))
 
 
-@pytest.mark.parametrize("variant", ["paper", "author"])
-def test_walk_is_the_inverse_of_equation_9(variant):
+@pytest.mark.parametrize("diagonal", ["before", "after"])
+@pytest.mark.parametrize("variant", ["paper", "exponential"])
+def test_walk_is_the_inverse_of_equation_9(variant, diagonal):
     x = normalize(points(9, 4))
     n = len(x)
     affinity = np.zeros((n, n))
     for i in range(n):
         for j in range(n):
-            if i != j:
+            if i != j or diagonal == "after":
                 s = max(float(x[i] @ x[j]), 0.0)
-                affinity[i, j] = np.exp(s / 0.05) if variant == "author" else s
+                affinity[i, j] = np.exp(s / 0.05) if variant == "exponential" else s
     degree = affinity.sum(1)
     normal = affinity / np.sqrt(degree[:, None] * degree[None, :])
+    np.fill_diagonal(normal, 0)
     expected = 0.2 * np.linalg.inv(np.eye(n) - 0.8 * normal)
     columns = torch.tensor([7, 2])
-    np.testing.assert_allclose(batch_walk(x, columns, 0.8, variant).numpy(), expected[:, [7, 2]], rtol=1e-9)
+    np.testing.assert_allclose(
+        batch_walk(x, columns, 0.8, variant, diagonal).numpy(), expected[:, [7, 2]], rtol=1e-9
+    )
 
 
 def test_a_point_similar_to_nothing_is_no_nan():
@@ -144,7 +148,7 @@ def test_proxy_npair_is_equation_4(proxies):
 
 
 @pytest.mark.parametrize("kind", ["intrinsic", "contextual"])
-@pytest.mark.parametrize("variant", ["paper", "author"])
+@pytest.mark.parametrize("variant", ["paper", "exponential"])
 def test_manifold_losses_are_equations_11_and_12(proxies, kind, variant):
     x = points(10, 5)
     everything = torch.cat([normalize(x), proxies.proxies])
@@ -186,7 +190,7 @@ def test_alpha_to_zero_on_even_degrees_is_the_loss_of_plain_dot_products():
 def test_batch_npair_is_equation_3(walk):
     x = points(9, 6)
     own = torch.tensor([0, 0, 1, 1, 1, 2, 2, 0, 3])
-    similar = batch_walk(normalize(x), torch.arange(9)) if walk else x @ x.T
+    similar = batch_walk(normalize(x), torch.arange(9)) if walk else normalize(x) @ normalize(x).T
     total, pairs = 0.0, 0
     for a in range(9):
         for p in range(9):
@@ -199,6 +203,31 @@ def test_batch_npair_is_equation_3(walk):
                 total, pairs = total + np.log(inner), pairs + 1
     loss = BatchManifoldLoss(margin=0.1, scale=2.0) if walk else BatchNPairLoss(0.1, 2.0)
     assert float(loss(x, own)) == pytest.approx(total / pairs)
+
+
+def test_a_miner_weighs_pictures_by_how_often_it_names_them(proxies):
+    """As in PML's own proxy losses: the most frequent weighs one."""
+    x = points(10, 5)
+    each = ProxyNPairLoss(proxies, reducer=DoNothingReducer())(x, labels(10))["loss"]["losses"]
+    triplets = (torch.tensor([0, 0, 1]), torch.tensor([4, 8, 5]), torch.tensor([2, 3, 0]))
+    weights = torch.zeros(10, dtype=torch.float64)
+    for place in torch.cat(triplets).tolist():
+        weights[place] += 1 / 3  # item 0 is named three times
+    torch.testing.assert_close(ProxyNPairLoss(proxies)(x, labels(10), triplets), (weights * each).mean())
+
+
+def test_the_walk_goes_through_the_reference_set_too():
+    x, other = points(6, 1), points(5, 2)
+    own, theirs = labels(6), labels(5)
+    similar = batch_walk(normalize(torch.cat([x, other])), torch.arange(6, 11))[:6]
+    found = []
+    for a in range(6):
+        for p in range(5):
+            if own[a] == theirs[p]:
+                others = [float(similar[a, n] - similar[a, p]) for n in range(5) if theirs[n] != own[a]]
+                found.append(np.log(1 + np.exp(3.0 * np.array(others)).sum()))
+    loss = BatchManifoldLoss(margin=0.0, scale=3.0)
+    assert float(loss(x, own, ref_emb=other, ref_labels=theirs)) == pytest.approx(np.mean(found))
 
 
 @pytest.mark.parametrize("name", list(ROWS))
@@ -228,8 +257,12 @@ def test_bad_choices_are_refused(proxies):
     with pytest.raises(BadParameter, match="kind"):
         ManifoldProxyLoss(proxies, "other")
     with pytest.raises(BadParameter, match="variant"):
-        ManifoldProxyLoss(proxies, variant="none")(points(4), labels(4))
+        ManifoldProxyLoss(proxies, variant="none")
+    with pytest.raises(BadParameter, match="diagonal"):
+        BatchManifoldLoss(diagonal="never")
     with pytest.raises(BadParameter, match="alpha"):
-        ManifoldProxyLoss(proxies, alpha=1.0)(points(4), labels(4))
+        ManifoldProxyLoss(proxies, alpha=1.0)
+    with pytest.raises(BadInput, match="meta-classes, 0 to 3"):
+        ManifoldProxyLoss(proxies)(points(4), torch.arange(4) + 1)
     with pytest.raises(UnknownName, match="full"):
         make_row("everything", np.arange(4))

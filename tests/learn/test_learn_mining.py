@@ -11,6 +11,7 @@ from foldwalk.core.seeds import generator
 from foldwalk.core.vectors import Vectors
 from foldwalk.learn.mining import ManifoldMiner, Pools, draw_tuples, hardest_negatives
 from foldwalk.learn.mining.graph import modes, mutual_graph, stationary_distribution
+from foldwalk.learn.mining.sets import members
 from foldwalk.neighbors import knn_graph, prepare
 from samples import clustered
 
@@ -83,6 +84,16 @@ def test_positives_and_negatives_never_meet(points):
             assert not set(positives[positives >= 0]) & set(negatives[negatives >= 0])
 
 
+def test_the_default_steps_find_the_exact_pools():
+    """Twenty steps, the paper's, find 0.95 of these."""
+    x = np.random.default_rng(0).normal(size=(600, 3))
+    exact, found = (ManifoldMiner(graph_k=12, **steps).fit(x).pools for steps in ({"steps": 1000}, {}))
+    for name in ("positives", "negatives"):
+        wanted = getattr(exact, name)
+        there = members(wanted, getattr(found, name), len(x))
+        assert there.sum() > 0.99 * (wanted >= 0).sum()
+
+
 def test_stationary_distribution_is_stationary_and_modes_are_peaks():
     x = Vectors.check(np.random.default_rng(5).normal(size=(150, 4)))
     graph = mutual_graph(knn_graph(prepare(x, "cosine"), 6), 6)
@@ -110,10 +121,13 @@ def test_only_the_largest_component_has_a_share():
 
 
 def test_anchors_by_modes_and_at_random(points):
-    by_mode = ManifoldMiner(graph_k=6, anchors=3).fit(points[0])
+    few = {"graph_k": 6, "positive_k": 10, "negative_k": 20}
+    by_mode = ManifoldMiner(**few, anchors=3).fit(points[0])
     np.testing.assert_array_equal(by_mode.pools.anchors, modes(by_mode.graph, 3))
-    random = ManifoldMiner(graph_k=6, anchors=7, anchor_choice="random", seed=1).fit(points[0]).pools.anchors
-    other = ManifoldMiner(graph_k=6, anchors=7, anchor_choice="random", seed=2).fit(points[0]).pools.anchors
+    random, other = (
+        ManifoldMiner(**few, anchors=7, anchor_choice="random", seed=seed).fit(points[0]).pools.anchors
+        for seed in (1, 2)
+    )
     assert len(set(random.tolist())) == 7
     assert random.tolist() != other.tolist()
 

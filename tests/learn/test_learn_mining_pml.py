@@ -7,6 +7,7 @@ import pytest
 import torch
 from pytorch_metric_learning import losses
 from pytorch_metric_learning.distances import LpDistance
+from pytorch_metric_learning.reducers import MeanReducer
 
 from foldwalk.learn.mining import ManifoldMiner, Pools
 from foldwalk.learn.mining.pml import PoolMiner, PoolWeightReducer, TupleContrastiveLoss, TupleTripletLoss
@@ -144,7 +145,10 @@ def test_triplets_of_tuples_are_those_of_pml():
     triplets = tuple(torch.arange(18).chunk(3))
     both = [
         loss(x, torch.arange(18), triplets)
-        for loss in (TupleTripletLoss(0.5), losses.TripletMarginLoss(0.5, distance=LpDistance(power=2)))
+        for loss in (
+            TupleTripletLoss(0.5),
+            losses.TripletMarginLoss(0.5, distance=LpDistance(power=2), reducer=MeanReducer()),
+        )
     ]
     torch.testing.assert_close(*both)
     torch.testing.assert_close(*(torch.autograd.grad(loss, x)[0] for loss in both))

@@ -7,6 +7,7 @@ from typing import Any
 
 from pytorch_metric_learning import losses, miners
 from pytorch_metric_learning.distances import LpDistance
+from pytorch_metric_learning.reducers import MeanReducer
 from torch import Tensor, nn
 
 from foldwalk.core.errors import BadParameter, UnknownName
@@ -27,12 +28,13 @@ class Mined(nn.Module):
         return value
 
 
-# Name: the class, what the papers set, and the miner that belongs to it.
+# Name: the class, what the papers set, and the miner that belongs to it. PML's triplet loss leaves terms that
+# are zero out of the mean; the sums of CGML and FaceNet do not.
 NAMED: dict[str, tuple[type[nn.Module], dict[str, Any], nn.Module | None]] = {
-    "triplet": (losses.TripletMarginLoss, {"margin": 0.1}, None),
+    "triplet": (losses.TripletMarginLoss, {"margin": 0.1, "reducer": MeanReducer()}, None),
     "semihard": (
         losses.TripletMarginLoss,
-        {"margin": 0.2},
+        {"margin": 0.2, "reducer": MeanReducer()},
         miners.TripletMarginMiner(margin=0.2, distance=LpDistance(power=2), type_of_triplets="semihard"),
     ),
     "lifted": (losses.LiftedStructureLoss, {}, None),
@@ -52,7 +54,7 @@ def make_loss(
     """A loss by one of NAMED, or by the class name it has in PML; `options` are the class's own.
 
     Losses with a vector per class are told `classes` and `dim`; `seed` says where these begin. Triplets
-    compare squared distances.
+    compare squared distances; by name they are means over all triplets, by class name over those not zero.
     """
     if name in NAMED:
         kind, defaults, miner = NAMED[name]

@@ -25,14 +25,23 @@ def _apply(
     n, columns = p.shape
     partial = np.zeros((CHUNKS, columns))
     for chunk in prange(CHUNKS):
-        sums = np.zeros(columns)
+        sums = np.zeros(columns, p.dtype)
         walked = np.empty(columns, p.dtype)
         for row in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
             walked[:] = 0
-            for edge in range(indptr[row], indptr[row + 1]):
-                weight, source = data[edge], indices[edge]
+            first, last = indptr[row], indptr[row + 1]
+            # Four edges at once: what was walked so far is read and written a quarter as often.
+            in_fours = first + (last - first) // 4 * 4
+            for edge in range(first, in_fours, 4):
+                w0, w1, w2, w3 = data[edge], data[edge + 1], data[edge + 2], data[edge + 3]
+                p0, p1 = p[indices[edge]], p[indices[edge + 1]]
+                p2, p3 = p[indices[edge + 2]], p[indices[edge + 3]]
                 for c in range(columns):
-                    walked[c] += weight * p[source, c]
+                    walked[c] += w0 * p0[c] + w1 * p1[c] + w2 * p2[c] + w3 * p3[c]
+            for edge in range(in_fours, last):
+                weight, source = data[edge], p[indices[edge]]
+                for c in range(columns):
+                    walked[c] += weight * source[c]
             for c in range(columns):
                 value = p[row, c] - alpha * walked[c]
                 out[row, c] = value
@@ -47,7 +56,7 @@ def _advance(x: AnyArray, r: AnyArray, p: AnyArray, q: AnyArray, step: AnyArray)
     n, columns = x.shape
     partial = np.zeros((CHUNKS, columns))
     for chunk in prange(CHUNKS):
-        sums = np.zeros(columns)
+        sums = np.zeros(columns, x.dtype)
         for row in range(chunk * n // CHUNKS, (chunk + 1) * n // CHUNKS):
             for c in range(columns):
                 x[row, c] += step[c] * p[row, c]

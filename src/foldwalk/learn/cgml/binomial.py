@@ -16,6 +16,8 @@ from pytorch_metric_learning.utils import loss_and_miner_utils as lmu
 from torch import Tensor
 from torch.nn import functional
 
+from foldwalk.learn.loss_inputs import need_labels_or_indices
+
 
 class BinomialDevianceLoss(GenericPairLoss):  # type: ignore[misc]
     """alpha scales and beta shifts the cosine; negatives weigh `eta` times as much inside the exponent."""
@@ -24,6 +26,13 @@ class BinomialDevianceLoss(GenericPairLoss):  # type: ignore[misc]
         super().__init__(mat_based_loss=False, **kwargs)
         self.alpha, self.beta, self.eta = alpha, beta, eta
         self.add_to_recordable_attributes(list_of_names=["alpha", "beta", "eta"], is_stat=False)
+
+    def compute_loss(
+        self, embeddings: Tensor, labels: Tensor, indices_tuple: Any, ref_emb: Tensor, ref_labels: Tensor
+    ) -> dict[str, Any]:
+        need_labels_or_indices(labels, indices_tuple, ref_labels)
+        found: dict[str, Any] = super().compute_loss(embeddings, labels, indices_tuple, ref_emb, ref_labels)
+        return found
 
     def _compute_loss(
         self, positive: Tensor | list[Any], negative: Tensor | list[Any], indices_tuple: Any

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from foldwalk.core.types import Float32Array, IntArray
+from foldwalk.learn.edms.losses import DIAGONAL
 from foldwalk.learn.edms.metaclasses import random_meta_classes
 from foldwalk.learn.edms.recipe import ProxyRecipe
 from foldwalk.learn.edms.variants import make_row
@@ -42,6 +43,7 @@ class Learner:
     batch: int = 128
     alpha: float = 0.8
     similarity: str = "paper"
+    diagonal: str = DIAGONAL
     scale: float | None = None
     steps: int = 100
     proxy_rate: float = 1e-3
@@ -90,6 +92,7 @@ class Learner:
             seed,
             alpha=self.alpha,
             variant=self.similarity,  # type: ignore[arg-type]
+            diagonal=self.diagonal,  # type: ignore[arg-type]
             scale=self.scale,
             steps=self.steps,
             proxy_rate=self.proxy_rate,

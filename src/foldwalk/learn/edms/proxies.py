@@ -17,6 +17,8 @@ from torch.nn import functional
 from foldwalk.core.errors import BadInput, BadParameter, NotFitted
 from foldwalk.core.seeds import generator
 from foldwalk.core.types import IntArray
+from foldwalk.learn.kept_buffers import load_any_length
+from foldwalk.learn.loss_inputs import at_least_single
 
 
 class HardProxies(nn.Module):
@@ -28,6 +30,8 @@ class HardProxies(nn.Module):
     """
 
     proxies: Tensor
+    pictures: Tensor
+    others: Tensor
 
     def __init__(
         self, meta_classes: npt.ArrayLike, steps: int = 100, learning_rate: float = 1e-3, seed: int = 0
@@ -44,9 +48,11 @@ class HardProxies(nn.Module):
             raise BadInput(f"meta_classes must use every number from 0 to {self.count - 1}.")
         self.steps, self.learning_rate = steps, learning_rate
         self.items = len(codes)
-        self.pictures = _one_of_each(codes, self.count, seed)
-        self._others = _others(codes, self.pictures)
+        pictures = _one_of_each(codes, self.count, seed)
+        self.register_buffer("pictures", torch.from_numpy(pictures), persistent=False)
+        self.register_buffer("others", torch.from_numpy(_others(codes, pictures)), persistent=False)
         self.register_buffer("proxies", torch.zeros(self.count, 0))
+        load_any_length(self, "proxies", axis=1)
 
     def __len__(self) -> int:
         return self.count
@@ -56,14 +62,14 @@ class HardProxies(nn.Module):
         """New proxies from the embeddings of all training items (n, d); returns them."""
         if len(embeddings) != self.items:
             raise BadInput(f"there are {len(embeddings)} embeddings for {self.items} training items.")
-        x = functional.normalize(embeddings)
-        start = x[torch.from_numpy(self.pictures)]
-        others = torch.from_numpy(self._others)
-        p, members, present = start, x[others], others >= 0
+        x = functional.normalize(at_least_single(embeddings))
+        others = self.others.to(x.device)
+        start, members, present = x[self.pictures.to(x.device)], x[others], others >= 0
+        p = start
         for _ in range(self.steps):
             p = functional.normalize(p - self.learning_rate * proxy_gradient(p, start, members, present))
-        self.proxies = p
-        return p
+        self.proxies = p.to(embeddings.dtype)
+        return self.proxies
 
     def current(self, like: Tensor) -> Tensor:
         """The proxies in the precision and on the device of `like`."""

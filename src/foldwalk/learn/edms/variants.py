@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from pytorch_metric_learning.distances import DotProductSimilarity
 from pytorch_metric_learning.losses import BaseMetricLossFunction
 
 from foldwalk.core.errors import UnknownName
 from foldwalk.core.types import IntArray
 from foldwalk.learn.edms.losses import (
+    DIAGONAL,
     MARGIN,
     PROXY_SCALE,
     BatchManifoldLoss,
@@ -18,7 +18,7 @@ from foldwalk.learn.edms.losses import (
     ProxyNPairLoss,
 )
 from foldwalk.learn.edms.proxies import HardProxies, OneHotProxies
-from foldwalk.learn.edms.walk import Variant
+from foldwalk.learn.edms.walk import Diagonal, Variant
 from foldwalk.learn.npair import BatchNPairLoss
 
 
@@ -49,6 +49,7 @@ def make_row(
     *,
     alpha: float = 0.8,
     variant: Variant = "paper",
+    diagonal: Diagonal = DIAGONAL,
     scale: float | None = None,
     steps: int = 100,
     proxy_rate: float = 1e-3,
@@ -59,16 +60,11 @@ def make_row(
     row = ROWS[name]
     if not row.proxies:
         if row.walk:
-            walked = (
-                BatchManifoldLoss(alpha, variant)
-                if scale is None
-                else BatchManifoldLoss(alpha, variant, scale=scale)
-            )
-            return walked, None
-        cosine = DotProductSimilarity()  # of embeddings scaled to length one
-        return BatchNPairLoss(MARGIN, PROXY_SCALE if scale is None else scale, distance=cosine), None
+            given = {} if scale is None else {"scale": scale}
+            return BatchManifoldLoss(alpha, variant, diagonal=diagonal, **given), None
+        return BatchNPairLoss(MARGIN, PROXY_SCALE if scale is None else scale), None
     kind = OneHotProxies if row.proxies == "one-hot" else HardProxies
     proxies = kind(meta_classes, steps if row.proxies == "hard" else 0, proxy_rate, seed)
     if not row.walk:
         return ProxyNPairLoss(proxies, scale=PROXY_SCALE if scale is None else scale), proxies
-    return ManifoldProxyLoss(proxies, row.walk, alpha, variant, scale=scale), proxies  # type: ignore[arg-type]
+    return ManifoldProxyLoss(proxies, row.walk, alpha, variant, scale=scale, diagonal=diagonal), proxies  # type: ignore[arg-type]

@@ -15,11 +15,10 @@ would bring.
 from __future__ import annotations
 
 import time
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field
 
 from foldwalk.core.errors import BadInput, NotFitted
 from foldwalk.core.graph import Graph
@@ -30,36 +29,13 @@ from foldwalk.core.types import Float32Array, Int32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.learn.mining.baselines import cyclic_positives, other_label, random_others, same_label
 from foldwalk.learn.mining.graph import manifold_neighbors, modes, mutual_graph, random_anchors
+from foldwalk.learn.mining.parameters import MinerParams
 from foldwalk.learn.mining.pools import Pools
 from foldwalk.learn.mining.report import PoolReport, report_pools
 from foldwalk.learn.mining.sets import difference
 from foldwalk.neighbors import knn_graph, prepare
-from foldwalk.rerank.params import Params, neighborhood
 
 Pool = tuple[Int32Array, Float32Array]
-
-
-class MinerParams(Params):
-    graph_k: int = neighborhood(30, "neighbours among which mutual ones are joined (eq. 1)")
-    gamma: float = Field(3.0, gt=0, le=10, description="power of the similarity that an edge weighs")
-    alpha: float = Field(0.99, gt=0, lt=1, description="how far the walk goes before it restarts")
-    positive_k: int = neighborhood(50, "neighbours compared for P+ (eq. 5)")
-    negative_k: int = neighborhood(100, "neighbours compared for P- (eq. 6); the paper's large set: 10,000")
-    keep_positives: int = Field(50, ge=1, le=100_000, description="positives kept, the surest first")
-    keep_negatives: int = Field(50, ge=1, le=100_000, description="negatives kept, the hardest first")
-    positives: Literal["manifold", "euclidean", "cyclic", "labels"] = Field(
-        "manifold", description="P+, a baseline, or the oracle"
-    )
-    negatives: Literal["manifold", "euclidean", "labels"] = Field(
-        "manifold", description="P-, a baseline, or the oracle"
-    )
-    euclidean_k: int = neighborhood(5, "nearest that the Euclidean baseline calls positive")
-    cyclic_k: int = neighborhood(4, "nearest of the directed graph whose cycles the baseline looks for")
-    cycle: int = Field(4, ge=2, le=8, description="longest cycle of that baseline")
-    anchors: int = Field(0, ge=0, description="how many anchors; 0: every item")
-    anchor_choice: Literal["modes", "random"] = Field("modes", description="which, if not every item")
-    steps: int = Field(20, ge=1, le=10_000, description="most iterations of conjugate gradients")
-    tolerance: float = Field(1e-10, ge=0, lt=1, description="residual at which they stop")
 
 
 class ManifoldMiner:
@@ -86,11 +62,11 @@ class ManifoldMiner:
         `labels` are for the oracles alone.
         """
         began = time.perf_counter()
-        p = self.params
-        vectors = prepare(Vectors.check(features, "features"), p.metric)
+        vectors = prepare(Vectors.check(features, "features"), self.params.metric)
         if len(vectors) < 3:
             raise BadInput(f"mining needs at least three items, but there are {len(vectors)}.")
         codes = self._codes(labels, len(vectors))
+        p = self.params.within(len(vectors))
         wanted = max(p.graph_k, p.positive_k, p.negative_k, p.euclidean_k, p.cyclic_k)
         nearest = knn_graph(vectors, min(wanted, len(vectors) - 1), p.metric, p.search, self.seed)
         self.graph = mutual_graph(nearest, p.graph_k, p.gamma)
@@ -99,21 +75,22 @@ class ManifoldMiner:
         if "manifold" in (p.positives, p.negatives):
             k = min(max(p.positive_k, p.negative_k), len(vectors) - 1)
             by_walk = manifold_neighbors(self.graph, anchors, k, p.alpha, p.tolerance, p.steps)
-        self._vectors = vectors
-        self._pools = Pools(
+        pools = Pools(
             len(vectors),
             anchors,
             *(
                 same_label(vectors.unit().values, codes, anchors, p.keep_positives)
                 if p.positives == "labels"
-                else self._positives(anchors, nearest, by_walk)
+                else _positives(p, anchors, nearest, by_walk)
             ),
             *(
                 other_label(nearest, codes, anchors, p.keep_negatives)
                 if p.negatives == "labels"
-                else self._negatives(anchors, nearest, by_walk)
+                else _negatives(p, anchors, nearest, by_walk, self.seed)
             ),
         )
+        pools.need_usable()
+        self._vectors, self._pools = vectors, pools
         self.seconds = time.perf_counter() - began
         return self
 
@@ -147,29 +124,29 @@ class ManifoldMiner:
         chosen = modes(self.graph, p.anchors)
         return chosen if p.anchor_choice == "modes" else random_anchors(items, p.anchors, self.seed)
 
-    def _positives(self, anchors: IntArray, nearest: Neighbors, by_walk: Neighbors | None) -> Pool:
-        p = self.params
-        if p.positives == "euclidean":
-            close = nearest.first(min(p.euclidean_k, nearest.k))
-            kept = close.first(min(p.keep_positives, close.k))
-            return kept.ids[anchors], kept.similarities[anchors]
-        if p.positives == "cyclic":
-            return cyclic_positives(
-                nearest.first(min(p.cyclic_k, nearest.k)), anchors, p.cycle, p.keep_positives
-            )
-        assert by_walk is not None
-        far = by_walk.first(min(p.positive_k, by_walk.k))
-        close = nearest.first(min(p.positive_k, nearest.k))
-        return difference(far.ids, far.similarities, close.ids[anchors], len(nearest), p.keep_positives)
 
-    def _negatives(self, anchors: IntArray, nearest: Neighbors, by_walk: Neighbors | None) -> Pool:
-        p = self.params
-        if p.negatives == "euclidean":
-            close = nearest.first(min(p.euclidean_k, nearest.k))
-            return random_others(close.ids[anchors], anchors, len(nearest), p.keep_negatives, self.seed)
-        assert by_walk is not None
-        close = nearest.first(min(p.negative_k, nearest.k))
-        on_manifold = by_walk.first(min(p.negative_k, by_walk.k)).ids
-        return difference(
-            close.ids[anchors], close.similarities[anchors], on_manifold, len(nearest), p.keep_negatives
-        )
+def _positives(p: MinerParams, anchors: IntArray, nearest: Neighbors, by_walk: Neighbors | None) -> Pool:
+    if p.positives == "euclidean":
+        close = nearest.first(min(p.euclidean_k, nearest.k))
+        kept = close.first(min(p.keep_positives, close.k))
+        return kept.ids[anchors], kept.similarities[anchors]
+    if p.positives == "cyclic":
+        return cyclic_positives(nearest.first(min(p.cyclic_k, nearest.k)), anchors, p.cycle, p.keep_positives)
+    assert by_walk is not None
+    far = by_walk.first(min(p.positive_k, by_walk.k))
+    close = nearest.first(min(p.positive_k, nearest.k))
+    return difference(far.ids, far.similarities, close.ids[anchors], len(nearest), p.keep_positives)
+
+
+def _negatives(
+    p: MinerParams, anchors: IntArray, nearest: Neighbors, by_walk: Neighbors | None, seed: int
+) -> Pool:
+    if p.negatives == "euclidean":
+        close = nearest.first(min(p.euclidean_k, nearest.k))
+        return random_others(close.ids[anchors], anchors, len(nearest), p.keep_negatives, seed)
+    assert by_walk is not None
+    close = nearest.first(min(p.negative_k, nearest.k))
+    on_manifold = by_walk.first(min(p.negative_k, by_walk.k)).ids
+    return difference(
+        close.ids[anchors], close.similarities[anchors], on_manifold, len(nearest), p.keep_negatives
+    )

@@ -12,7 +12,7 @@ from foldwalk.core.array_files import read_npz
 from foldwalk.core.errors import BadInput, MissingData, MissingExtra, one_line
 from foldwalk.core.memory import need_memory
 from foldwalk.core.parquet import load_pyarrow, read_table
-from foldwalk.core.types import AnyArray, Float32Array, Int32Array, IntArray
+from foldwalk.core.types import AnyArray, BoolArray, Float32Array, Int32Array, IntArray
 from foldwalk.core.whole_files import written_whole
 
 ARRAYS = ("anchors", "positives", "positive_similarities", "negatives", "negative_similarities")
@@ -58,6 +58,19 @@ class Pools:
     @property
     def negative_counts(self) -> IntArray:
         return np.asarray((self.negatives >= 0).sum(axis=1))
+
+    @property
+    def usable(self) -> BoolArray:
+        """Which anchors have both a positive and a negative."""
+        return np.asarray((self.positive_counts > 0) & (self.negative_counts > 0))
+
+    def need_usable(self) -> None:
+        """Refuse pools that no tuple can be drawn from."""
+        if not self.usable.any():
+            raise BadInput(
+                f"no anchor of {self.items} items has both a positive and a negative to learn from: mine "
+                "with smaller positive_k and negative_k, or from more items."
+            )
 
     @property
     def positive_weights(self) -> Float32Array:

@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 import torch
+from pytorch_metric_learning.reducers import MeanReducer
 from torch import Tensor
 
 from foldwalk.core.errors import BadParameter
 from foldwalk.core.seeds import generator
 from foldwalk.core.types import Float32Array, IntArray
 from foldwalk.learn.mining import ManifoldMiner, Pools, Tuples, draw_tuples, hardest_negatives
-from foldwalk.learn.mining.pml import PoolWeightReducer, TupleContrastiveLoss, TupleTripletLoss
+from foldwalk.learn.mining.pool_weights import PoolWeightReducer
 from foldwalk.learn.mining.pools import ARRAYS
+from foldwalk.learn.mining.tuple_losses import TupleContrastiveLoss, TupleTripletLoss
 from foldwalk.learn.trainer.recipe import Embed, Recipe
 
 
@@ -23,7 +25,8 @@ class MinedRecipe(Recipe):
 
     `hardest` negatives in the current embedding are drawn from (0: the whole pool, as for random negatives);
     every `iterate` epochs graph and pools are built anew from the embedding (0: never). Batches list the
-    anchors, then the positives, then the negatives. `labels` are for miners that are oracles.
+    anchors, then the positives, then the negatives. `labels` are for miners that are oracles. The loss is the
+    mean over the tuples of a batch, `weighted` or not.
     """
 
     def __init__(
@@ -50,11 +53,8 @@ class MinedRecipe(Recipe):
 
     def _adopt(self, pools: Pools) -> None:
         self.pools = pools
-        reducer = PoolWeightReducer(pools) if self.weighted else None
-        if self.kind == "contrastive":
-            self.module = TupleContrastiveLoss(self.margin, reducer=reducer)
-        else:
-            self.module = TupleTripletLoss(self.margin, reducer=reducer)
+        kind = TupleContrastiveLoss if self.kind == "contrastive" else TupleTripletLoss
+        self.module = kind(self.margin, reducer=PoolWeightReducer(pools) if self.weighted else MeanReducer())
 
     def begin_epoch(self, epoch: int, embed: Embed) -> None:
         if self.iterate and epoch > 1 and (epoch - 1) % self.iterate == 0:

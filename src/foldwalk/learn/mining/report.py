@@ -63,7 +63,7 @@ def report_pools(pools: Pools, unit: Vectors, labels: npt.ArrayLike | None, seco
     return PoolReport(
         pools.items,
         len(pools),
-        int(((positive > 0) & (negative > 0)).sum()),
+        int(pools.usable.sum()),
         float(positive.mean()) if len(pools) else 0.0,
         float(negative.mean()) if len(pools) else 0.0,
         _mean_cosine(pools, pools.positives, unit.values),

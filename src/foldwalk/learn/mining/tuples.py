@@ -38,9 +38,13 @@ def hardest_negatives(pools: Pools, embedding: npt.ArrayLike, count: int = 10) -
 
 
 def draw_tuples(pools: Pools, rng: np.random.Generator) -> Tuples:
-    """For each anchor that has both, in random order, a random positive and a random negative."""
+    """For each anchor that has both, in random order, a random positive and a random negative.
+
+    Refused if there is none: nothing would be learnt.
+    """
+    pools.need_usable()
     positive, negative = pools.positive_counts, pools.negative_counts
-    rows = rng.permutation(np.flatnonzero((positive > 0) & (negative > 0)))
+    rows = rng.permutation(np.flatnonzero(pools.usable))
     p = (rng.random(len(rows)) * positive[rows]).astype(np.int64)
     n = (rng.random(len(rows)) * negative[rows]).astype(np.int64)
     return Tuples(

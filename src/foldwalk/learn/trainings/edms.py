@@ -37,8 +37,11 @@ class EdmsSection(Section):
     workers: int = Field(1, ge=1, description="processes that train them")
     batch: int = Field(128, ge=2, description="pictures in a batch")
     alpha: float = Field(0.8, gt=0, lt=1, description="weight of walking (eq. 9)")
-    similarity: Literal["paper", "author"] = Field(
-        "paper", description="max(s, 0), or exp(max(s, 0) / 0.05) as in the authors' program"
+    similarity: Literal["paper", "exponential"] = Field(
+        "paper", description="affinity of the walk: max(s, 0), or exp(max(s, 0) / 0.05)"
+    )
+    diagonal: Literal["before", "after"] = Field(
+        "before", description="when the affinities' diagonal becomes zero: before or after normalising"
     )
     scale: float | None = Field(
         None, gt=0, description="sharpens the similarities; 1: as printed; none: what was found best"

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from torch import nn
 
+from foldwalk.learn.sections import by_whole_name
+from foldwalk.learn.trainer.checkpoint import fingerprint
 from foldwalk.learn.trainer.config import Config
 from foldwalk.learn.trainer.export import PictureModel, export_onnx
 from foldwalk.learn.trainer.inputs import Inputs, split
@@ -44,8 +48,9 @@ class Job:
     test: Inputs
     folder: Path | None
 
-    def fit(self, recipe: Recipe) -> Trained:
-        """Train the configured model by a recipe."""
+    def fit(self, recipe: Recipe, told: Mapping[str, Any] | None = None) -> Trained:
+        """Train the configured model by a recipe; `told` is what the training was told, by name."""
+        model = by_whole_name("model", self.config.model)
         trainer = Trainer(
             make_model(self.config, self.train),
             self.train.inputs,
@@ -53,6 +58,7 @@ class Job:
             self.config.training,
             (self.test.inputs, self.test.labels),
             self.folder,
+            {**(told or {}), **model, "classes": fingerprint(self.train.labels)},
         )
         return Trained(trainer.model, trainer.fit())
 

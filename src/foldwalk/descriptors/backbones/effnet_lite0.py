@@ -81,6 +81,10 @@ class EffnetLite0(OnnxBackbone):
     def claim(cls, model: object) -> tuple[Any, ...] | None:
         return (model,) if isinstance(model, str) and model in VARIANTS else None
 
+    @classmethod
+    def lasting(cls, model: object) -> str:
+        return str(model)
+
     def _weights(self) -> str:
         return WEIGHTS_SHA256[:16]
 

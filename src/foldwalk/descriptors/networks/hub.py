@@ -28,6 +28,11 @@ class Hub(Kind):
     remark = "Its licence stands on the model's page; facebook/dinov2-small, for one, is under Apache-2.0."
 
     @classmethod
+    def lasting(cls, own: str) -> str:
+        folder = folder_of(own)
+        return own if folder is None else str(folder.absolute())
+
+    @classmethod
     def load(cls, name: str, own: str) -> Network:
         for package in ("torch", "transformers"):
             need(package, cls.extra, f"The network {name}")

@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     from foldwalk.descriptors.networks.shared.network import Network
 
 
+class AnyNetwork:
+    """What every `Network` is, to be asked for without torch."""
+
+
 class Kind(ABC):
     """A library, or one network: `named` is how a user names one of it, `extra` what it needs.
 
@@ -27,6 +31,11 @@ class Kind(ABC):
         """What is left of a name of this kind, `library:NAME`, without the library; None where it is not."""
         library, _, own = str(model).partition(":")
         return own if own and library == cls.name else None
+
+    @classmethod
+    def lasting(cls, own: str) -> str:
+        """`own` as it can be noted: what names a file names it from anywhere."""
+        return own
 
     @classmethod
     @abstractmethod

@@ -91,6 +91,12 @@ class Preprocessing:
         return f"{self.fit}{margin} {self.interpolation}"
 
 
+def in_bytes(values: Any, scale: float = 1 / 255) -> Three:
+    """Mean or std of pixels that were multiplied by `scale`, of those of 0 to 255."""
+    red, green, blue = (value / scale for value in _three("mean and std", values))
+    return red, green, blue
+
+
 def _three(option: str, values: Any) -> Three:
     found = tuple(values) if isinstance(values, (tuple, list)) else (values,) * 3
     if len(found) != 3 or not all(_is_number(value) for value in found):

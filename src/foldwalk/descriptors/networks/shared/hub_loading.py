@@ -13,6 +13,7 @@ from foldwalk.core.text_files import read_text_file
 from foldwalk.descriptors.backbones.base import need
 from foldwalk.descriptors.networks.shared.hub_maps import HubMaps
 from foldwalk.descriptors.networks.shared.hub_preprocessing import from_processor
+from foldwalk.descriptors.networks.shared.hub_words import HubWords
 from foldwalk.descriptors.networks.shared.network import Network
 
 LONGEST = 2**20  # bytes of a text beside the weights
@@ -25,7 +26,14 @@ def load(name: str, place: Path | str) -> Network:
     said = _processor(name, place)
     model = _model(name, place)
     title = f"hf {type(model).__name__}"  # a folder may be moved, or hold what the hub has
-    return Network(name, HubMaps(model), from_processor(said, name), title=title, licence=_licence(place))
+    return Network(
+        name,
+        HubMaps(model),
+        from_processor(said, name),
+        title=title,
+        licence=_licence(place),
+        words=HubWords(model, place) if hasattr(model, "get_text_features") else None,
+    )
 
 
 def _model(name: str, place: Path | str) -> Any:

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from foldwalk.core.errors import BadInput
 from foldwalk.descriptors.networks.shared.picture_module import PictureModule, Seen
+from foldwalk.descriptors.networks.shared.tokens import on_map, pair
 
 
 class HubMaps(PictureModule):
@@ -33,37 +34,19 @@ class HubMaps(PictureModule):
     def forward(self, pixels: Tensor) -> Seen:
         height, width = int(pixels.shape[2]), int(pixels.shape[3])
         options: dict[str, Any] = {}
-        if self.stretches and (height, width) != _pair(self.side):
+        if self.stretches and (height, width) != pair(self.side):
             options["interpolate_pos_encoding"] = True
         found = self.model(pixel_values=pixels, return_dict=True, **options)
         last, pooled = found.last_hidden_state, getattr(found, "pooler_output", None)
         if last.ndim == 4:
             return Seen(last, None if pooled is None else pooled.flatten(1))
-        rows, columns = self._grid(height, width, int(last.shape[1]))
-        extra = int(last.shape[1]) - rows * columns
-        maps = last[:, extra:].transpose(1, 2).reshape(len(last), -1, rows, columns)
-        return Seen(maps, self._own(last, pooled, extra))
+        maps, before = on_map(last, pixels, self.patch)
+        return Seen(maps, self._own(last, pooled, before))
 
-    def _own(self, last: Tensor, pooled: Tensor | None, extra: int) -> Tensor | None:
+    def _own(self, last: Tensor, pooled: Tensor | None, before: int) -> Tensor | None:
         if pooled is None:
-            return last[:, 0] if extra else None
+            return last[:, 0] if before else None
         return pooled if self.projection is None else self.projection(pooled)
-
-    def _grid(self, height: int, width: int, tokens: int) -> tuple[int, int]:
-        """Rows and columns of the tokens; models that merge them have a half of it at each stage."""
-        if self.patch is None:
-            raise BadInput("its tokens cannot be put on a map, for its settings have no patch_size")
-        down, right = _pair(self.patch)
-        rows, columns = height // down, width // right
-        while rows * columns > tokens:
-            rows, columns = -(-rows // 2), -(-columns // 2)
-        return rows, columns
-
-
-def _pair(size: Any) -> tuple[int, int]:
-    """One side, or (height, width)."""
-    first, second = size if isinstance(size, (tuple, list)) else (size, size)
-    return first, second
 
 
 def _is_dense(part: Any) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 from foldwalk.core.errors import BadInput, BadParameter
 from foldwalk.descriptors.backbones.resize import MARGIN
-from foldwalk.descriptors.networks.preprocessing import INTERPOLATIONS, Preprocessing
+from foldwalk.descriptors.networks.preprocessing import INTERPOLATIONS, Preprocessing, in_bytes
 
 CONVNEXT_WARPS = 384  # from this size on ConvNeXt's processor brings the whole picture to a square
 BY_NUMBER = {int(how): name for name, how in INTERPOLATIONS.items()}
@@ -28,8 +28,8 @@ def from_processor(said: Mapping[str, Any], name: str) -> Preprocessing:
             size=size,
             fit=fit,
             margin=margin,
-            mean=tuple(value / scale for value in _three(mean)),  # type: ignore[arg-type]
-            std=tuple(value / scale for value in _three(std)),  # type: ignore[arg-type]
+            mean=in_bytes(mean, scale),
+            std=in_bytes(std, scale),
             interpolation=BY_NUMBER[said.get("resample", 3)],
         )
     except BadParameter as error:
@@ -64,7 +64,3 @@ def _side(size: Any) -> int:
     if size["height"] != size["width"]:
         raise ValueError("size, for it is no square")
     return int(size["height"])
-
-
-def _three(values: Any) -> tuple[float, ...]:
-    return tuple(values) if isinstance(values, (list, tuple)) else (values,) * 3

@@ -9,19 +9,22 @@ from PIL import Image
 from torch import Tensor, nn
 
 from foldwalk.core.errors import BadInput, one_line
+from foldwalk.descriptors.networks.kind import AnyNetwork
 from foldwalk.descriptors.networks.preprocessing import Bytes, Preprocessing
 from foldwalk.descriptors.networks.shared.picture_module import PictureModule
 from foldwalk.descriptors.networks.shared.pixels import Pixels
 from foldwalk.descriptors.networks.shared.pooling import Pooling
 from foldwalk.descriptors.networks.shared.weights import weights_hash
+from foldwalk.descriptors.networks.shared.words import Words
 
 
-class Network:
+class Network(AnyNetwork):
     """`module` takes what `pixels` makes of pictures that were brought to size by `prepare`.
 
     `weights` names them by `title` (the name, where a name stands for one network) and content, `identity`
     the preprocessing, too. `licence` is that of the weights, "" where it is not stated.
-    `channels` is the width of the map, `own_dim` that of the model's own vector, 0 where it has none.
+    `channels` is the width of the map, `own_dim` that of the model's own vector, 0 where it has none. `words`
+    is the side of texts of a model that has one.
     """
 
     def __init__(
@@ -32,8 +35,9 @@ class Network:
         *,
         title: str | None = None,
         licence: str = "",
+        words: Words | None = None,
     ) -> None:
-        self.name, self.licence = name, licence
+        self.name, self.licence, self.words = name, licence, words
         self.module = module.eval()
         self.preprocessing, self.pixels = preprocessing, Pixels(preprocessing)
         self.channels, self.own_dim = _widths(name, module, preprocessing.size)
@@ -73,6 +77,8 @@ class Network:
         """Move it to a device."""
         self.module.to(device)
         self.pixels.to(device)
+        if self.words is not None:
+            self.words.model.to(device)
         return self
 
     def __repr__(self) -> str:

@@ -68,3 +68,23 @@ def save(family: str, folder: Path, seed: int = 0, processor: dict[str, Any] | N
     model.save_pretrained(folder)
     (folder / "preprocessor_config.json").write_text(json.dumps(processor or PROCESSOR))
     return model
+
+
+def save_tokenizer(folder: Path) -> None:
+    """A tokenizer that knows a few words, as CLIP's is built: a mark before and one behind the text."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    words = ["<start>", "<end>", "<unknown>", "a", "red", "blue", "bicycle", "boat", "picture", "of"]
+    made = Tokenizer(models.WordLevel({word: place for place, word in enumerate(words)}, "<unknown>"))
+    made.pre_tokenizer = pre_tokenizers.Whitespace()
+    made.post_processor = processors.TemplateProcessing(
+        single="<start> $A <end>", special_tokens=[("<start>", 0), ("<end>", 1)]
+    )
+    PreTrainedTokenizerFast(
+        tokenizer_object=made,
+        bos_token="<start>",
+        eos_token="<end>",
+        pad_token="<end>",
+        unk_token="<unknown>",
+    ).save_pretrained(folder)

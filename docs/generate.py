@@ -131,6 +131,9 @@ BACKBONES_INTRO = """\
 A backbone turns pictures into vectors: `foldwalk index photos/ --backbone NAME`, or `backbone(NAME)` of
 `foldwalk.descriptors`. `foldwalk backbones NAME` prints the same cards in a terminal. What they have in
 common stands in [Pictures to vectors](descriptors.md).
+
+The package of the default's weights states no licence. One whose licence is clear (Apache-2.0, as its page
+says), by one command: `foldwalk index photos/ --backbone hf:facebook/dinov2-small`.
 """
 
 TRAININGS_INTRO = """\

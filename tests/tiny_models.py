@@ -42,10 +42,11 @@ def configs() -> dict[str, Any]:
         "vit": t.ViTConfig(**TRANSFORMER),
         "swin": t.SwinConfig(embed_dim=8, depths=[1, 1], num_heads=[1, 2], window_size=4, image_size=SIDE),
         "clip": t.CLIPConfig(text_config=TEXT, vision_config=TRANSFORMER, projection_dim=10),
+        "siglip": t.SiglipConfig(text_config=TEXT, vision_config=TRANSFORMER),
     }
 
 
-FAMILIES = ("resnet", "convnext", "dinov2", "vit", "swin", "clip")
+FAMILIES = ("resnet", "convnext", "dinov2", "vit", "swin", "clip", "siglip")
 
 
 def tiny(family: str, seed: int = 0) -> Any:
@@ -64,6 +65,9 @@ def tiny(family: str, seed: int = 0) -> Any:
 
 def save(family: str, folder: Path, seed: int = 0, processor: dict[str, Any] | None = None) -> Any:
     """Saves a tiny model with its processor's settings, and gives it."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
     model = tiny(family, seed)
     model.save_pretrained(folder)
     (folder / "preprocessor_config.json").write_text(json.dumps(processor or PROCESSOR))

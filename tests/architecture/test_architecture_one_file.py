@@ -1,4 +1,6 @@
-"""Whoever adds a method, view, data set, backbone, training or store writes one file, and everyone knows it.
+"""Whoever adds a method, view, data set, backbone, network, training or store writes one file.
+
+Everyone knows it then.
 
 In a copy of the package, with one file more of each: the command line lists them, the generated pages
 describe them, and the contract tests run over them, green.
@@ -60,6 +62,33 @@ class Colour(Backbone):
         return np.stack(prepared) if len(prepared) else np.zeros((0, 3), np.float32)
 '''
 
+NETWORK = '''"""A network of two layers."""
+
+from foldwalk.descriptors.networks import register
+from foldwalk.descriptors.networks.kind import Kind
+from foldwalk.descriptors.networks.preprocessing import Preprocessing
+
+
+@register
+class Sieve(Kind):
+    name = "sieve"
+    summary = "two layers"
+    named = "sieve:SEED"
+    example = "sieve:7"
+    extra = "learn"
+
+    @classmethod
+    def load(cls, name, own):
+        import torch
+
+        from foldwalk.descriptors.networks.shared.own import own_network
+
+        with torch.random.fork_rng():
+            torch.manual_seed(int(own))
+            module = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU(), torch.nn.Conv2d(4, 5, 3))
+        return own_network(module, preprocessing=Preprocessing(size=16), name=name)
+'''
+
 VIEW = '''"""The other way round."""
 
 from foldwalk.views.base import View
@@ -99,16 +128,16 @@ def store_file() -> str:
     return f"{renamed}\n\nfrom foldwalk.stores.registry import register\n\nregister(MemoryStore)\n"
 
 
-# The command that lists them, the name, the place below the package, the file.
+# By name: the command that lists it, the place below the package, the file.
 ADDED = {
-    "methods": ("mutual_rank", "rerank/context/mutual_rank.py", None),
-    "views": ("mirrored", "views/mirrored.py", VIEW),
-    "datasets": ("attic", "datasets/sets/attic.py", DATASET),
-    "backbones": ("colour", "descriptors/backbones/colour.py", BACKBONE),
-    "trainings": ("couples", "learn/trainings/couples.py", TRAINING),
-    "stores": ("shelf", "stores/shelf.py", store_file()),
+    "mutual_rank": ("methods", "rerank/context/mutual_rank.py", None),
+    "mirrored": ("views", "views/mirrored.py", VIEW),
+    "attic": ("datasets", "datasets/sets/attic.py", DATASET),
+    "colour": ("backbones", "descriptors/backbones/colour.py", BACKBONE),
+    "sieve": ("backbones", "descriptors/networks/sieve.py", NETWORK),
+    "couples": ("trainings", "learn/trainings/couples.py", TRAINING),
+    "shelf": ("stores", "stores/shelf.py", store_file()),
 }
-NAMES = [name for name, _, _ in ADDED.values()]
 
 
 @pytest.fixture(scope="module")
@@ -133,30 +162,31 @@ def python(copy: Path, *arguments: str) -> str:
     return ended.stdout
 
 
-@pytest.mark.parametrize("kind", ADDED)
-def test_the_command_line_lists_it(copy: Path, kind: str) -> None:
-    name = ADDED[kind][0]
+@pytest.mark.parametrize("name", ADDED)
+def test_the_command_line_lists_it(copy: Path, name: str) -> None:
+    kind = ADDED[name][0]
     assert name in [card["name"] for card in json.loads(python(copy, "-m", "foldwalk", kind, "--json"))]
 
 
 def test_the_generated_pages_describe_it(copy: Path) -> None:
     python(copy, "docs/generate.py")
-    for kind, (name, _, _) in ADDED.items():
+    for name, (kind, _, _) in ADDED.items():
         lines = (copy / "docs" / f"{kind}.md").read_text("utf-8").splitlines()
         assert any(line.startswith((f"### {name} {{", f"| `{name}` |")) for line in lines), kind
 
 
 def test_its_contract_holds(copy: Path) -> None:
     # Kernels would be compiled anew for the copy: the whole contract of the method is in test_docs_examples.
-    chosen = "not index and (mutual_rank and card or mirrored or attic or colour or couples or shelf)"
+    others = " or ".join(name for name in ADDED if name != "mutual_rank")
+    chosen = f"not index and (mutual_rank and card or {others})"
     told = python(
         copy,
         *("-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", "-vv", "-k", chosen, "tests/contract"),
     )
-    for name in NAMES:
+    for name in ADDED:
         assert f"[{name}] PASSED" in told, name
 
 
 def test_the_page_names_the_place() -> None:
-    place = f"src/foldwalk/{ADDED['methods'][1]}"
+    place = f"src/foldwalk/{ADDED['mutual_rank'][1]}"
     assert f"`{place}`" in (ROOT / "docs" / "add-a-method.md").read_text("utf-8")

@@ -7,12 +7,12 @@ import json
 import numpy as np
 import pytest
 from PIL import Image
-from tiny_models import FAMILIES, SIDE, TEXT, save, save_tokenizer
 
 from foldwalk.core.errors import BadInput, BadParameter
 from foldwalk.descriptors import backbone, networks, pooling
 from foldwalk.descriptors.networks import Preprocessing
 from foldwalk.descriptors.whitening import PcaWhitening
+from tiny_models import FAMILIES, SIDE, TEXT, save, save_tokenizer
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -26,7 +26,8 @@ def folders(tmp_path_factory):
     top = tmp_path_factory.mktemp("hub")
     for family in FAMILIES:
         save(family, top / family)
-    save_tokenizer(top / "clip")
+    for family in ("clip", "siglip"):
+        save_tokenizer(top / family)
     return top
 
 
@@ -123,15 +124,18 @@ def test_an_own_module_without_a_vector_of_its_own():
 # Words -----------------------------------------------------------------------------------------------------
 
 
-def test_texts_are_described_as_the_model_does(folders):
-    from transformers import AutoTokenizer, CLIPModel
+@pytest.mark.parametrize("family", ["clip", "siglip"])
+def test_texts_are_described_as_the_model_does(folders, family):
+    from transformers import AutoModel, AutoTokenizer
 
-    made = backbone(f"hf:{folders / 'clip'}")
+    made = backbone(f"hf:{folders / family}")
     assert made.knows_words
     texts = ["red bicycle", "a boat"]
     found = made.embed_text(texts)
-    theirs = CLIPModel.from_pretrained(folders / "clip").eval()
-    tokens = AutoTokenizer.from_pretrained(folders / "clip")(texts, padding=True, return_tensors="pt")
+    theirs = AutoModel.from_pretrained(folders / family).eval()
+    longest = TEXT["max_position_embeddings"]
+    padding = {"padding": True} if family == "clip" else {"padding": "max_length", "max_length": longest}
+    tokens = AutoTokenizer.from_pretrained(folders / family)(texts, return_tensors="pt", **padding)
     with torch.inference_mode():
         expected = theirs.get_text_features(
             input_ids=tokens["input_ids"], attention_mask=tokens["attention_mask"]
@@ -139,7 +143,7 @@ def test_texts_are_described_as_the_model_does(folders):
     np.testing.assert_allclose(found, expected.pooler_output, atol=1e-5)
     assert found.shape == (2, made.dim)
     assert not np.allclose(found[0], found[1])
-    long = " ".join(["boat"] * 3 * TEXT["max_position_embeddings"])
+    long = " ".join(["boat"] * 3 * longest)
     assert np.isfinite(made.embed_text([long])).all()
 
 

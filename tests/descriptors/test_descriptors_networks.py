@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from tiny_models import FAMILIES, PROCESSOR, SIDE, TRANSFORMER, configs, save
 
 from foldwalk.core.errors import BadInput, BadParameter, MissingData, UnknownName
 from foldwalk.descriptors import networks, pooling
 from foldwalk.descriptors.networks import Preprocessing
+from tiny_models import FAMILIES, PROCESSOR, SIDE, TRANSFORMER, configs, save
 
 torch = pytest.importorskip("torch")
 from foldwalk.descriptors.networks.shared import pooling as in_torch  # noqa: E402
@@ -123,17 +123,18 @@ def test_it_sees_what_the_model_gives(family):
     pixels = network.pixels(bytes_of(network))
     with torch.inference_mode():
         seen = network.module(pixels)
-        theirs = (model.vision_model if name == "clip" else model)(pixel_values=pixels)
+        theirs = getattr(model, "vision_model", model)(pixel_values=pixels)
     last = theirs.last_hidden_state
     if name in ("resnet", "convnext"):
         expected = last
     else:
-        tokens = last if name == "swin" else last[:, 1:]
+        tokens = last if name in ("swin", "siglip") else last[:, 1:]
         side = 4
         expected = torch.stack([tokens[:, i] for i in range(side * side)], 2).reshape(3, -1, side, side)
     assert torch.equal(seen.map, expected)
     assert network.channels == expected.shape[1]
-    own = {"vit": lambda: last[:, 0], "clip": lambda: model.get_image_features(pixels).pooler_output}
+    own = {"vit": lambda: last[:, 0]}
+    own |= dict.fromkeys(("clip", "siglip"), lambda: model.get_image_features(pixels).pooler_output)
     with torch.inference_mode():
         expected_own = own[name]() if name in own else theirs.pooler_output.flatten(1)
     torch.testing.assert_close(seen.cls, expected_own)
@@ -243,6 +244,36 @@ def test_a_pickle_is_not_opened(broken, monkeypatch):
 
     monkeypatch.setattr(torch, "load", load)
     assert "has no model.safetensors, and weights in other files are not opened" in refused(broken)
+
+
+def test_the_hub_is_asked_for_safetensors_and_nothing_else(monkeypatch, tmp_path):
+    """No code, no pickle, no conversion by a server; a name of the hub is no folder."""
+    import os
+
+    import transformers
+
+    asked = {}
+
+    def from_pretrained(name, **options):
+        asked.update(options, name=name, conversion=os.environ.get("DISABLE_SAFETENSORS_CONVERSION"))
+        raise OSError("the hub cannot be\nreached.")
+
+    def cached_file(name, file, **_):
+        assert name == "owner/name"
+        return str(written) if file == "preprocessor_config.json" else None
+
+    written = tmp_path / "settings.json"
+    written.write_text(json.dumps(PROCESSOR))
+    monkeypatch.setattr(transformers.utils, "cached_file", cached_file)
+    monkeypatch.setattr(transformers.AutoModel, "from_pretrained", from_pretrained)
+    with pytest.raises(MissingData, match=r"hf:owner/name cannot be loaded \(the hub cannot be reached\)"):
+        networks.load("hf:owner/name")
+    assert asked["name"] == "owner/name"
+    assert asked["use_safetensors"] is True
+    assert asked["trust_remote_code"] is False
+    assert asked["local_files_only"] is False
+    assert asked["conversion"] == "1"
+    assert "DISABLE_SAFETENSORS_CONVERSION" not in os.environ
 
 
 def test_folders_that_are_none(tmp_path, broken):

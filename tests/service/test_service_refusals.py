@@ -22,7 +22,7 @@ QUERY = "ring/05.png"
 @pytest.mark.parametrize(
     ("body", "status", "words"),
     [
-        ({}, 422, "give one of picture, key, vector, positives; there is none"),
+        ({}, 422, "give one of picture, key, text, vector, positives; there is none"),
         ({"key": QUERY, "vector": [1.0]}, 422, "there are key and vector"),
         ({"key": QUERY, "negatives": ["bar/01.png"]}, 422, "negatives goes with positives"),
         ({"key": "no such"}, 404, "there is no item 'no such'"),

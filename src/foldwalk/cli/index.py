@@ -17,7 +17,10 @@ def index(
     ] = None,
     backbone: Annotated[
         str | None,
-        typer.Option(help="What describes pictures: effnet_lite0:rmac (the default), pixels, a .onnx file."),
+        typer.Option(
+            help="What describes pictures: effnet_lite0:rmac (the default), hf:OWNER/NAME, pixels, "
+            "a .onnx file; see foldwalk backbones."
+        ),
     ] = None,
     metric: Annotated[str | None, typer.Option(help="cosine (the default) or euclidean.")] = None,
     metadata: MetadataPath = None,

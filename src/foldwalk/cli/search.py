@@ -19,6 +19,10 @@ def search(
     queries: Annotated[
         list[str] | None, typer.Argument(metavar="PICTURE...", help="Pictures, keys, or files of vectors.")
     ] = None,
+    text: Annotated[
+        list[str] | None,
+        typer.Option(help="Words to search with, where the index was made with a CLIP model."),
+    ] = None,
     top: Annotated[int, typer.Option(min=1, help="How many items to list for each query.")] = 10,
     method: Method = None,
     param: Annotated[list[str] | None, typer.Option(help="A parameter of the method, as k=20.")] = None,
@@ -30,30 +34,33 @@ def search(
     unlike: Annotated[list[str] | None, typer.Option(help="Less like this key or picture.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Search with pictures, one after the other; --like and --unlike join each of them."""
+    """Search with pictures or words, one after the other; --like and --unlike join each of them."""
     from foldwalk.cli.params import parse_params
     from foldwalk.core import BadInput
     from foldwalk.core.progress import for_terminal, reporting
-    from foldwalk.index import Index, Like
+    from foldwalk.index import Index, Like, Text
 
-    if not queries and not like:
-        raise BadInput("search needs a picture, a key, or --like.")
+    if not queries and not like and not text:
+        raise BadInput("search needs a picture, a key, --text, or --like.")
     params, conditions = parse_params(param or []), parse_where(where or [])
-    asked = [pair for text in queries or [] for pair in read_queries(text)]
+    asked = [pair for query in queries or [] for pair in read_queries(query)]
+    asked += [(words, Text(words)) for words in text or []]
     if like or unlike:
         name = ", ".join([*(f"like {key}" for key in like or []), *(f"unlike {key}" for key in unlike or [])])
-        joined = [(f"{text}, {name}", Like([one, *(like or [])], unlike or [])) for text, one in asked]
+        joined = [(f"{one}, {name}", Like([query, *(like or [])], unlike or [])) for one, query in asked]
         asked = joined or [(name, Like(like or [], unlike or []))]
     answers = []
     with Index.open(index) as collection, reporting(for_terminal()):
-        chosen, params = collection.method_for(method, params)
-        if len(collection):
-            _tell_of_training(collection, chosen, params)
-        for text, query in asked:
-            found = collection.search(query, top, chosen, params, conditions, fold)
-            answers.append({"query": text, **found.as_dict()})
+        told = set()
+        for name, query in asked:
+            chosen, given = collection.method_for(method, params, query)
+            if len(collection) and chosen not in told:
+                _tell_of_training(collection, chosen, given)
+                told.add(chosen)
+            found = collection.search(query, top, chosen, given, conditions, fold)
+            answers.append({"query": name, **found.as_dict()})
             if not as_json:
-                _print(text, found)
+                _print(name, found)
     if as_json:
         print_json({"index": index, "results": answers})
 

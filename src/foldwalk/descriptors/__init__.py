@@ -10,6 +10,7 @@ from foldwalk.descriptors.backbones import (
     lasting_name,
     names,
 )
+from foldwalk.descriptors.backbones.base import without_words
 from foldwalk.descriptors.decode import PICTURE_SUFFIXES, find_pictures, load_picture, thumbnail
 from foldwalk.descriptors.extract import Batch, Described, Skipped, describe, extract
 from foldwalk.descriptors.limits import Limits, Unreadable
@@ -34,4 +35,5 @@ __all__ = [
     "load_picture",
     "names",
     "thumbnail",
+    "without_words",
 ]

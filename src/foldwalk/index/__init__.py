@@ -17,6 +17,7 @@ from foldwalk.index.types import (
     Results,
     Skipped,
     Step,
+    Text,
     Verification,
     ViewsState,
 )
@@ -43,6 +44,7 @@ __all__ = [
     "Results",
     "Skipped",
     "Step",
+    "Text",
     "Verification",
     "ViewsState",
 ]

@@ -39,6 +39,7 @@ from foldwalk.index.types import (
     ModelState,
     Preference,
     Results,
+    Text,
     Verification,
 )
 from foldwalk.index.view import View
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from foldwalk.rerank import Reranker
     from foldwalk.rerank.learned.gradnet import GradNet, GradNetMethod
 
+PLAIN = "plain"
 PathLike = str | os.PathLike[str]
 Metadata = Mapping[str, Mapping[str, Any]]
 
@@ -245,13 +247,13 @@ class Index:
     ) -> Results:
         """The `top` best items for a query, in the latest version, by the method that `method_for` gives.
 
-        `query` is the path of a picture, a PIL image, a vector (d,), `Key(...)` or `Like(...)`; text is a
-        file where one exists, else a key. `where` keeps items by their metadata: ``{"field": value}``, a list
-        of values, or ``{"min": a, "max": b}``. `fold` puts near-duplicates under the first of them; a number
-        is the similarity from which two items count as such. With `fit` false a method that is not in memory
-        is not fitted: NotFitted is raised.
+        `query` is the path of a picture, a PIL image, a vector (d,), `Key(...)`, `Text(...)` or `Like(...)`;
+        a string is a file where one exists, else a key. `where` keeps items by their metadata:
+        ``{"field": value}``, a list of values, or ``{"min": a, "max": b}``. `fold` puts near-duplicates under
+        the first of them; a number is the similarity from which two items count as such. With `fit` false a
+        method that is not in memory is not fitted: NotFitted is raised.
         """
-        method, parameters = self.method_for(method, parameters)
+        method, parameters = self.method_for(method, parameters, query)
         view, where = self._latest(), where or {}
         return search.search(view, query, self.backbone, top, method, parameters, where, fold, fit)
 
@@ -264,7 +266,7 @@ class Index:
         fit: bool = True,
     ) -> Explanation:
         """The strongest chain of pictures from the query to an item, and what the method did to its rank."""
-        method, parameters = self.method_for(method, parameters)
+        method, parameters = self.method_for(method, parameters, query)
         return explain.explain(self._latest(), query, self.backbone, key, method, parameters, fit)
 
     def fitted(self, method: str, parameters: Mapping[str, Any] | None = None) -> Reranker:
@@ -297,9 +299,14 @@ class Index:
         return None if found is None else (found.method, found.parameters)
 
     def method_for(
-        self, method: str | None = None, parameters: Mapping[str, Any] | None = None
+        self, method: str | None = None, parameters: Mapping[str, Any] | None = None, query: Any = None
     ) -> tuple[str, dict[str, Any]]:
-        """What a search uses that names this method, or none; parameters go before those preferred."""
+        """What a search uses that names this method, or none; parameters go before those preferred.
+
+        A text is searched with by plain similarity unless a method is named: texts lie apart from pictures.
+        """
+        if method is None and isinstance(query, Text):
+            method = PLAIN
         known = (method, {}) if method is not None else self.preferred() or (DEFAULT, {})
         return known[0], {**known[1], **(parameters or {})}
 

@@ -18,6 +18,13 @@ class Key:
     name: str
 
 
+@dataclass(frozen=True)
+class Text:
+    """Words that say what is looked for; the index's backbone has to know words, as CLIP models do."""
+
+    words: str
+
+
 @dataclass(frozen=True, eq=False)
 class Like:
     """Several examples at once: more like these, less like those. Each may be any single query."""

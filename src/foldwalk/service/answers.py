@@ -52,6 +52,13 @@ class About(Answer):
     limits: Limits
 
 
+class Words(Answer):
+    """Whether the collection can be searched by words; `note` says why where it cannot."""
+
+    known: bool
+    note: str
+
+
 class Parameter(Answer):
     name: str
     type: str

@@ -19,7 +19,7 @@ Name = Annotated[str, Field(min_length=1, max_length=1_000)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Vector = Annotated[list[Number], Field(min_length=1, max_length=65_536)]
 Names = Annotated[list[Name], Field(max_length=100)]
-_SUBJECTS = ("picture", "key", "vector", "positives")
+_SUBJECTS = ("picture", "key", "text", "vector", "positives")
 
 
 class Body(BaseModel):
@@ -77,6 +77,7 @@ class Choice(Body):
     """What is looked for, and by which method."""
 
     key: Name | None = Field(None, description="search from this item of the index")
+    text: Name | None = Field(None, description="search with these words; see /api/words")
     vector: Vector | None = Field(None, description="search from this vector")
     positives: Names | None = Field(None, min_length=1, description="search from several items at once")
     negatives: Names = Field([], description="and away from these; goes with positives")

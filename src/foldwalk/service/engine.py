@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from PIL import Image
 
-from foldwalk.core import BadInput, NotFitted
-from foldwalk.descriptors import Limits, Unreadable
+from foldwalk.core import BadInput, FoldwalkError, NotFitted
+from foldwalk.descriptors import Limits, Unreadable, without_words
 from foldwalk.descriptors.apart import load_apart
-from foldwalk.index import AddReport, Explanation, Index, Item, Key, Like, Results
+from foldwalk.index import AddReport, Explanation, Index, Item, Key, Like, Results, Text
 from foldwalk.service import bodies
 from foldwalk.service.bodies import AddBody, ExplainBody, SearchBody
 from foldwalk.service.errors import Busy, Empty, NotFittedHere, UnknownKey
@@ -89,7 +89,7 @@ class Engine:
     def _chosen(self, body: bodies.Choice, free: bool) -> Choice:
         free = free or self.settings.free_parameters
         if body.method is None and not body.parameters:
-            return self.menu.default
+            return self.menu.default if body.text is None else PLAIN  # as the index does
         return self.menu.choose(body.method or self.menu.default.method, body.parameters, free)
 
     def _search(self, body: SearchBody, chosen: Choice) -> Results:
@@ -108,6 +108,8 @@ class Engine:
             return np.array(body.vector)
         if body.key is not None:
             return Key(self.known(body.key))
+        if body.text is not None:
+            return Text(body.text)
         return Like(
             positives=[Key(self.known(key)) for key in body.positives or ()],
             negatives=[Key(self.known(key)) for key in body.negatives],
@@ -120,6 +122,14 @@ class Engine:
             return load_apart(content, self._limits, short_side)
         except Unreadable as error:
             raise BadInput(f"the file cannot be used: {error}") from None
+
+    def without_words(self) -> str:
+        """Why the collection cannot be searched by words, in a sentence; "" where it can."""
+        try:
+            backbone = self.index.backbone()
+            return "" if backbone.knows_words else without_words(backbone.name)
+        except FoldwalkError as error:
+            return str(error)
 
     def known(self, key: str) -> str:
         if key not in self.index:

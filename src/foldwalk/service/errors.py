@@ -17,8 +17,11 @@ from foldwalk.core import BadInput, FoldwalkError, MissingExtra
 from foldwalk.index import CannotWrite, Damaged
 
 _log = logging.getLogger("foldwalk.service")
-# Two names deep at least: in quotes with whatever is in it, else after nothing that an address could end in.
-_ABSOLUTE = re.compile(r"""(?<=')/[^/']+/[^']+(?=')|(?<![\w:/.-])/[^\s/:;,'"()]+(?:/[^\s/:;,'"()]+)+""")
+# Two names deep at least: in quotes with whatever is in it, else after nothing that an address could end in,
+# or as the folder of a network.
+_ABSOLUTE = re.compile(
+    r"""(?<=')/[^/']+/[^']+(?=')|(?:(?<![\w:/.-])|(?<=\bhf:))/[^\s/:;,'"()]+(?:/[^\s/:;,'"()]+)+"""
+)
 
 
 class Refusal(FoldwalkError):

@@ -14,11 +14,6 @@ from PIL import Image
 from foldwalk.core.errors import BadInput, MissingExtra
 from foldwalk.core.types import Float32Array
 
-WITH_WORDS = (
-    "to search by text, index with a CLIP model: "
-    "foldwalk index photos/ --backbone hf:openai/clip-vit-base-patch32."
-)
-
 
 class Backbone(ABC):
     """Turns pictures into vectors, not normalised.
@@ -66,10 +61,18 @@ class Backbone(ABC):
 
     def embed_text(self, texts: Sequence[str]) -> Float32Array:  # noqa: ARG002
         """One vector per text, (n, dim), to be compared with those of pictures."""
-        raise BadInput(f"{self.name} does not know words; {WITH_WORDS}")
+        raise BadInput(without_words(self.name))
 
     def __repr__(self) -> str:
         return f"<{self.identity}>"
+
+
+def without_words(name: str) -> str:
+    """What to say of a backbone that describes no texts."""
+    return (
+        f"{name} does not know words; to search by text, index with a CLIP model: "
+        f"foldwalk index photos/ --backbone hf:google/siglip-base-patch16-224."
+    )
 
 
 def need(package: str, extra: str, purpose: str) -> ModuleType:

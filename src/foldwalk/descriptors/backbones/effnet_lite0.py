@@ -49,7 +49,8 @@ class EffnetLite0(OnnxBackbone):
     remark = (
         "Variants: effnet_lite0:rmac (R-MAC, what new indexes have), effnet_lite0:fine (R-MAC at two sizes). "
         "The package of the weights states no licence: foldwalk depends on it and does not pass it on. "
-        "Whoever needs a licence names another model."
+        "Whoever needs a licence names another model, for instance one under Apache-2.0: "
+        "foldwalk index photos/ --backbone hf:facebook/dinov2-small."
     )
 
     def __init__(

@@ -22,7 +22,7 @@ class Lite0(Kind):
     summary = "EfficientNet-lite0 trained on ImageNet"
     named = example = "effnet_lite0"
     extra = "images"
-    remark = "The package of the weights states no licence."
+    remark = "The package of the weights states no licence; hf:facebook/dinov2-small is under Apache-2.0."
 
     @classmethod
     def claim(cls, model: object) -> str | None:

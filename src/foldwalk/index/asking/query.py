@@ -23,7 +23,7 @@ from PIL.Image import Image
 from foldwalk.core.errors import BadInput, UnknownName
 from foldwalk.core.types import Float32Array
 from foldwalk.core.vectors import Vectors, read_array
-from foldwalk.index.types import Key, Like
+from foldwalk.index.types import Key, Like, Text
 from foldwalk.index.view import View
 from foldwalk.neighbors import prepare
 
@@ -60,7 +60,7 @@ def resolve(asked: Any, view: View, backbone: Callable[[], Any]) -> Query:
 
 
 def _examples(asked: Sequence[Any], name: str, view: View, backbone: Callable[[], Any]) -> list[Query]:
-    if isinstance(asked, (str, bytes, os.PathLike, Key, Image)):
+    if isinstance(asked, (str, bytes, os.PathLike, Key, Text, Image)):
         raise BadInput(f"{name} must be a list of examples.")
     return [_single(one, view, backbone) for one in asked]
 
@@ -77,6 +77,8 @@ def _single(asked: Any, view: View, backbone: Callable[[], Any]) -> Query:
     if isinstance(asked, Key):
         row = view.position(asked.name)
         return Query(view.vector(row), (row,), row)
+    if isinstance(asked, Text):
+        return Query(_prepared(_describe_text(asked.words, backbone()), view, "the text"))
     if isinstance(asked, (str, os.PathLike)):
         return Query(_prepared(_describe_file(Path(asked), backbone()), view, str(asked)))
     if isinstance(asked, Image):
@@ -96,6 +98,12 @@ def _describe_file(path: Path, backbone: Any) -> Float32Array:
     except Unreadable as error:
         raise BadInput(f"{path} cannot be searched with: {error}") from None
     return np.asarray(backbone.embed([picture])[0])
+
+
+def _describe_text(words: str, backbone: Any) -> Float32Array:
+    if not isinstance(words, str) or not words.strip():
+        raise BadInput("a text to search with must hold words.")
+    return np.asarray(backbone.embed_text([words])[0])
 
 
 def _prepared(vector: Any, view: View, name: str) -> Float32Array:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import PurePath
 from typing import Any
 
 from fastapi import APIRouter, Response
 
-from foldwalk.service.answers import About, Health, OfferedMethod
+from foldwalk.service.answers import About, Health, OfferedMethod, Words
 from foldwalk.service.engine import Engine
+from foldwalk.service.errors import without_paths
 from foldwalk.service.routes.access import TheEngine, TheMetrics, failures
 from foldwalk.service.routes.freedom import ChoosesFreely
 
@@ -24,18 +25,30 @@ async def info(engine: TheEngine) -> dict[str, Any]:
 def _about(engine: Engine) -> dict[str, Any]:
     index, settings = engine.index, engine.settings
     known = index.info().as_dict()
-    backbone = Path(known["backbone"] or "")
     first = next(iter(engine.keys.all()), None)
     return {
         **known,
         "name": index.path.stem,
-        "backbone": backbone.name if backbone.is_absolute() else known["backbone"],
+        "backbone": known["backbone"] and _shown(known["backbone"]),
         "method": engine.menu.default.method,
         "parameters": engine.menu.default.parameters,
         "writes": settings.writes,
         "thumbnails": first is not None and index.thumbnail(first) is not None,
         "limits": settings.model_dump(),
     }
+
+
+def _shown(backbone: str) -> str:
+    """The name of a backbone; of files and folders, which others have no business with, their last part."""
+    parts = backbone.split(":")
+    return ":".join(PurePath(part).name if PurePath(part).is_absolute() else part for part in parts)
+
+
+@router.get("/api/words", responses=failures(429))
+async def words(engine: TheEngine) -> Words:
+    """Whether the collection can be searched by words, and why where it cannot; may load its backbone."""
+    why = await engine.reads.run(engine.without_words)
+    return Words(known=not why, note=without_paths(why, engine.index.path))
 
 
 @router.get("/api/methods")

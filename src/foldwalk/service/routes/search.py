@@ -15,7 +15,7 @@ from foldwalk.service.routes.freedom import ChoosesFreely
 
 router = APIRouter(prefix="/api", tags=["search"])
 
-_SUBJECTS = ("key", "vector", "positives")
+_SUBJECTS = ("key", "text", "vector", "positives")
 _CONDITIONS = 20
 _FAILURES = failures(400, 404, 409, 413, 415, 422, 429, 501, 503)
 

@@ -28,10 +28,10 @@ async function ask(path, options = {}) {
   }
 }
 
-/** JSON where the subject is in the collection, a form where it is a picture from outside. */
+/** JSON where the subject is in the collection or words, a form where it is a picture from outside. */
 function post(path, subject, fields, signal) {
   if (subject.file === undefined) {
-    const body = JSON.stringify({ key: subject.key, ...fields });
+    const body = JSON.stringify({ key: subject.key, text: subject.text, ...fields });
     return ask(path, { method: "POST", body, signal, headers: { "Content-Type": "application/json" } });
   }
   const body = new FormData();
@@ -43,6 +43,7 @@ function post(path, subject, fields, signal) {
 }
 
 export const info = () => ask("/api/info");
+export const words = () => ask("/api/words");
 export const methods = () => ask("/api/methods");
 export const sample = (number, seed) => ask(`/api/sample?count=${number}&seed=${seed}`);
 export const find = (text, number) => ask(`/api/items?limit=${number}&contains=${encodeURIComponent(text)}`);

@@ -4,7 +4,9 @@ import * as api from "./api.js";
 import { byId, count, el, milliseconds } from "./dom.js";
 import { markOnMap, openMap, repaint, setUpMap } from "./map.js";
 import { buildPicker, choice, setMethod } from "./picker.js";
-import { complaint, setUpQuery, showSubject, subjectFromFile, subjectFromKey } from "./query.js";
+import {
+  complaint, offerWords, setUpQuery, showSubject, subjectFromFile, subjectFromKey, subjectFromText,
+} from "./query.js";
 import { markChosen, showLoading, showNote, showNothing, showResults } from "./results.js";
 import { allowView, setUpTabs, showView, view } from "./tabs.js";
 import { setUpTheme } from "./theme.js";
@@ -83,7 +85,7 @@ function showSpeed(seconds) {
 }
 
 function searchKey(key) {
-  remember(key);
+  remember({ key });
   search(subjectFromKey(key));
 }
 
@@ -91,6 +93,11 @@ function searchFile(file) {
   const wrong = complaint(file, limits);
   if (wrong) complain("This file cannot be searched with", wrong);
   else search(subjectFromFile(file));
+}
+
+function searchText(text) {
+  remember({ text });
+  search(subjectFromText(text));
 }
 
 async function why(key) {
@@ -135,9 +142,9 @@ async function browse() {
 
 // The address bar ---------------------------------------------------------------------------------------
 
-function remember(key) {
+function remember(asked) {
   const address = new URL(location.href);
-  address.search = new URLSearchParams({ key, method: choice().method ?? "" });
+  address.search = new URLSearchParams({ ...asked, method: choice().method ?? "" });
   if (address.href !== location.href) history.pushState(null, "", address);
 }
 
@@ -145,6 +152,7 @@ function followAddress() {
   const wanted = new URLSearchParams(location.search);
   if (wanted.get("method")) setMethod(wanted.get("method"));
   if (wanted.get("key")) search(subjectFromKey(wanted.get("key")));
+  else if (wanted.get("text")) search(subjectFromText(wanted.get("text")));
 }
 
 // -------------------------------------------------------------------------------------------------------
@@ -176,6 +184,7 @@ async function start() {
     document.title = `${info.name} · foldwalk`;
     buildPicker(cards, info, info.limits.top, () => subject && search(subject));
     followAddress();
+    api.words().then((found) => offerWords(found, searchText)).catch(() => {}); // may load the model
     await browse();
   } catch (error) {
     complain("The service cannot be reached", error.message);

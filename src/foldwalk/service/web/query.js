@@ -1,4 +1,4 @@
-// The picture that is searched for: dropped, chosen, pasted, or one of the collection.
+// What is searched for: a picture that is dropped, chosen, pasted or one of the collection, or words.
 
 import { byId, el, shortName } from "./dom.js";
 import { showPicture } from "./door.js";
@@ -45,17 +45,36 @@ export function subjectFromFile(file) {
   return { file, address, name: file.name || "pasted picture" };
 }
 
+/** Offers a field for words where the collection can be searched by them, else says why it cannot. */
+export function offerWords({ known, note }, bring) {
+  byId("words").hidden = !known;
+  byId("words-note").hidden = known;
+  byId("words-note").textContent = note;
+  byId("words").addEventListener("submit", (event) => {
+    event.preventDefault();
+    const text = byId("words-text").value.trim();
+    if (text) bring(text);
+  });
+}
+
+export const subjectFromText = (text) => ({ text, name: `“${text}”` });
+
 export const subjectFromKey = (key) => ({ key, name: key, address: pictureAddress(key) });
 
 export function showSubject(subject) {
-  drop.classList.add("filled");
-  byId("preview").replaceChildren(subject.address ? picture(subject) : face(subject.key));
-  byId("drop-words").firstElementChild.textContent = "Choose another";
+  drop.classList.toggle("filled", subject.text === undefined);
+  byId("preview").replaceChildren(...shown(subject));
+  byId("drop-words").firstElementChild.textContent = subject.text === undefined ? "Choose another" : "Drop a picture";
   const name = byId("query-name");
   name.hidden = false;
   name.textContent = subject.key === undefined ? subject.name : shortName(subject.key);
   name.title = subject.name;
-  byId("drop-words").lastElementChild.textContent = name.textContent;
+  byId("drop-words").lastElementChild.textContent = subject.text === undefined ? name.textContent : "or choose, or paste one";
+}
+
+function shown(subject) {
+  if (subject.text !== undefined) return [];
+  return [subject.address ? picture(subject) : face(subject.key)];
 }
 
 function picture(subject) {

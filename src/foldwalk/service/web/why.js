@@ -45,7 +45,7 @@ function chain(steps, subject) {
     if (row > 0) list.append(hop(step.similarity));
     const own = step.key === null || row === 0;
     const kind = row === 0 ? "link start" : row === steps.length - 1 ? "link end" : "link";
-    const picture = step.key === null ? face("your picture", subject.address ?? null) : face(step.key);
+    const picture = step.key === null ? face(subject.text ?? "your picture", subject.address ?? null) : face(step.key);
     const words = own ? "query" : shortName(step.key);
     list.append(el("li", { className: kind }, el("figure", {}, picture, el("figcaption", { title: step.key ?? "" }, words))));
   });

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ from foldwalk.descriptors.networks.shared.hub_words import HubWords
 from foldwalk.descriptors.networks.shared.network import Network
 
 LONGEST = 2**20  # bytes of a text beside the weights
+CONVERSION = "DISABLE_SAFETENSORS_CONVERSION"  # an environment variable of transformers
 PURPOSE = "A network of Hugging Face"
 PROCESSORS = ("preprocessor_config.json", "processor_config.json")
 
@@ -116,13 +118,21 @@ def _file(place: Path | str, file: str) -> Path | None:
 
 @contextmanager
 def _quiet(log: Any) -> Iterator[None]:
-    """Without the library's bars and reports; what matters of them is raised."""
+    """Without the library's bars and reports, and without its asking a server to convert weights.
+
+    What it would convert are pickles, and what comes of it has not been looked at by the model's makers.
+    """
     level, bars = log.get_verbosity(), log.is_progress_bar_enabled()
     log.set_verbosity_error()
     log.disable_progress_bar()
+    before = os.environ.get(CONVERSION)
+    os.environ[CONVERSION] = "1"
     try:
         yield
     finally:
+        os.environ.pop(CONVERSION)
+        if before is not None:
+            os.environ[CONVERSION] = before
         log.set_verbosity(level)
         if bars:
             log.enable_progress_bar()

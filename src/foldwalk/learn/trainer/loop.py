@@ -9,6 +9,7 @@ import os
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,14 @@ import numpy as np
 import torch
 from accelerate.utils import gather_object
 from torch import Tensor, nn
-from torch.nn import functional
 
 from foldwalk.core.errors import BadInput
 from foldwalk.core.progress import Advance, Silent, reporting, task
 from foldwalk.core.types import AnyArray, Float32Array, IntArray
-from foldwalk.learn.trainer.batches import Source, as_source, pieces_of
+from foldwalk.learn.trainer.batches import Source, as_source
 from foldwalk.learn.trainer.checkpoint import NAME, no_checkpoint, read_checkpoint, write_checkpoint
 from foldwalk.learn.trainer.devices import joined, make_accelerator, share
+from foldwalk.learn.trainer.embedding import embedded, settle
 from foldwalk.learn.trainer.evaluation import evaluate_embedding
 from foldwalk.learn.trainer.folders import folder_for
 from foldwalk.learn.trainer.logs import Log, in_short
@@ -31,9 +32,7 @@ from foldwalk.learn.trainer.models import seeded
 from foldwalk.learn.trainer.optimiser import make_optimiser, make_schedule
 from foldwalk.learn.trainer.recipe import Recipe
 from foldwalk.learn.trainer.settings import TrainingSettings
-from foldwalk.learn.trainer.statistics import settle_statistics
 
-SETTLE_ITEMS = 256  # in a batch for statistics, evenly spread over the training items
 # What may be another when training goes on: it changes no weight.
 FREE = {"evaluate_every", "clustering", "device", "readers"}
 
@@ -99,6 +98,7 @@ class Trainer:
         number = self.epoch + 1
         with seeded(self.settings.seed, f"epoch {number}"):
             self.recipe.begin_epoch(number, self.embed_for_recipe)
+            self.recipe.module.to(self.accelerator.device)  # a recipe may have made another
             rate = float(self.optimiser.param_groups[0]["lr"])
             losses = self._learn(list(self.recipe.batches(number)), advance)
         self.schedule.step()
@@ -145,26 +145,14 @@ class Trainer:
         self._stepping.step()
         self._stepping.zero_grad()
 
-    @torch.no_grad()
     def embed(self, inputs: AnyArray | Source | None = None) -> Float32Array:
         """Unit vectors of the training items, or of other inputs."""
         source = self.source if inputs is None else as_source(inputs)
-        own = share(np.arange(len(source)), self.accelerator)
-        self.model.eval()
-        pieces = pieces_of(own, source.at_once)
-        parts = [
-            functional.normalize(self.model(some.to(self.accelerator.device)))
-            for some in source.as_they_are(pieces)
-        ]
-        whole = joined(torch.cat(parts), len(source), self.accelerator)
-        return np.asarray(whole.cpu().numpy(), dtype=np.float32)
+        return embedded(self.model, source, self.accelerator)
 
     def embed_for_recipe(self) -> Float32Array:
         """Unit vectors of the training items as the next batch will see them."""
-        count = len(self.source)
-        apart = max(1, count // SETTLE_ITEMS)
-        some = self.source.as_they_are([np.arange(i, count, apart) for i in range(min(4, apart))])
-        settle_statistics(self.model, (batch.to(self.accelerator.device) for batch in some))
+        settle(self.model, self.source, self.accelerator)
         return self.embed()
 
     def evaluate(self) -> dict[str, float]:
@@ -179,6 +167,7 @@ class Trainer:
         torch.set_num_threads(threads)  # numba, which shares OpenMP with torch, has set its own number
         return figures
 
+    @cached_property
     def asked_for(self) -> dict[str, Any]:
         """All that a checkpoint must agree with."""
         test = {} if self.test is None else {"test data": as_source(self.test[0]).fingerprint()}
@@ -197,13 +186,13 @@ class Trainer:
             "scaler": None if scaler is None else scaler.state_dict(),
             "history": self.history,
         }
-        write_checkpoint(path, self.asked_for(), state)
+        write_checkpoint(path, self.asked_for, state)
 
     def resume(self, path: Path) -> None:
         """Go on from a checkpoint of the same model, recipe, data and settings. More epochs are no other
         settings, unless the schedule was made for their number."""
         free = FREE if self.settings.schedule == "cosine" else FREE | {"epochs"}
-        state = read_checkpoint(path, self.asked_for(), free)
+        state = read_checkpoint(path, self.asked_for, free)
         try:
             self.model.load_state_dict(state["model"])
             self.recipe.load_state(state["recipe"])

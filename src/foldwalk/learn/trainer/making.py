@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from torch import nn
 
+from foldwalk.descriptors.networks.shared.lite0_maps import lite0
 from foldwalk.learn.trainer.config import LITE0, Config, Model
 from foldwalk.learn.trainer.export import NetworkPictures, PictureModel
 from foldwalk.learn.trainer.inputs import Inputs
-from foldwalk.learn.trainer.lite0 import LastBlocks, lite0
+from foldwalk.learn.trainer.lite0 import LastBlocks
 from foldwalk.learn.trainer.models import Head, HeadSpec, make_conv_net, make_head
 from foldwalk.learn.trainer.network_model import NetworkModel, chosen_network
 

@@ -30,12 +30,12 @@ ALIKE = 0.98  # cosine of features that differ by rounding and the decoder alone
 FAR = 0.1  # share of others that come nearer; half of them do where the network is another
 
 
-def check_packages(name: str, m: Model, exports: bool) -> None:
+def check_packages(name: str, exports: bool, network: str = "") -> None:
     """Those that are imported late, after minutes of reading pictures or hours of training."""
     for package in PACKAGES:
         need(package, "learn", f"foldwalk train {name}")
     if exports:
-        for package in (*TO_EXPORT, *(OF_LITE0 if m.network == LITE0 and m.kind != "conv" else ())):
+        for package in (*TO_EXPORT, *(OF_LITE0 if network == LITE0 else ())):
             need(package, "images", "Exporting what was trained")
 
 

@@ -53,8 +53,8 @@ class Model(Section):
     network: str = Field(
         "effnet_lite0", description="whose features a head sees, or whose blocks are trained, by name"
     )
-    pooling: Literal["own", "gap", "mac", "gem", "rmac", "cls"] = Field(
-        "own", description="how the network's map becomes a vector; own: as its makers have it"
+    pooling: Literal["", "gap", "mac", "gem", "rmac", "cls"] = Field(
+        "", description="how the network's map becomes a vector; empty: as its makers have it"
     )
     blocks: int = Field(
         1, ge=1, le=100, description="how many last blocks are trained; of the whole: the rest is the trunk"

@@ -73,7 +73,8 @@ def run_job(
     """Run a training by name as configured; with `folder`, write log, checkpoint and model.onnx there."""
     training = config.chosen(name)
     target = None if folder is None else Path(folder)
-    check_packages(name, config.model, exports=target is not None)
+    network = "" if config.model.kind == "conv" else config.model.network
+    check_packages(name, target is not None, network)
     if target is not None:
         check_origin(config, root)
     trained = training.run(Job(config, *split(config, root), target))

@@ -58,7 +58,7 @@ class NetworkModel(nn.Module):
 def chosen_network(model: Model) -> tuple[Network, str]:
     """The network of a configuration, and the pooling."""
     network = networks.load(model.network)
-    pooling = network.own_pooling if model.pooling == "own" else model.pooling
+    pooling = model.pooling or network.own_pooling
     if pooling == "cls" and not network.own_dim:
         raise BadParameter(
             f"{model.network} has no vector of its own: choose another model.pooling than cls."

@@ -72,7 +72,7 @@ def weights(model: torch.nn.Module) -> bytes:
     ("kind", "network", "pooling"),
     [
         ("linear", "resnet", "gem"),
-        ("last_blocks", "resnet", "own"),
+        ("last_blocks", "resnet", ""),
         ("whole", "vit", "gem"),
         ("mlp", "vit", "cls"),
     ],

@@ -9,6 +9,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from not_there import skip_where_missing
 from PIL import Image
 
 from foldwalk.core import MissingData, MissingExtra, UnknownName
@@ -79,14 +80,7 @@ def made(name, folder):
 
 @pytest.fixture(params=NAMES)
 def model(request, folder):
-    found = made(request.param, folder)
-    if isinstance(found, Exception):
-        assert "\n" not in str(found)
-        assert str(found).endswith(".")
-        if isinstance(found, MissingExtra):
-            assert f"foldwalk[{backbones.describe(request.param).extra}]" in str(found)
-        pytest.skip(str(found))
-    return found
+    return skip_where_missing(made(request.param, folder), backbones.describe(request.param).extra)
 
 
 @pytest.mark.parametrize("name", NAMES)

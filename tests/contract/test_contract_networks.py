@@ -5,10 +5,13 @@ A kind whose packages or weights are not there says so in one sentence; that is 
 
 from __future__ import annotations
 
+import io
+import warnings
 from functools import cache
 
 import numpy as np
 import pytest
+from not_there import skip_where_missing
 from PIL import Image
 
 from foldwalk.core import MissingData, MissingExtra
@@ -52,13 +55,8 @@ TRIED = [*(name for name in NAMES if name != "hf"), *(f"hf {family}" for family 
 
 @pytest.fixture(params=TRIED)
 def network(request, folder):
-    found = made(request.param, folder)
-    if isinstance(found, Exception):
-        assert "\n" not in str(found)
-        assert str(found).endswith(".")
-        if isinstance(found, MissingExtra):
-            assert f"foldwalk[{networks.describe(request.param).extra}]" in str(found)
-        pytest.skip(str(found))
+    kind = request.param if request.param in NAMES else "hf"
+    found = skip_where_missing(made(request.param, folder), networks.describe(kind).extra)
     found.freeze("all", norms=True)
     found.module.eval()
     return found
@@ -95,6 +93,37 @@ def test_as_a_backbone_it_gives_the_same_vectors(network):
             expected = network.vectors(batch(network), pooling)
         assert model.dim == network.width(pooling)
         np.testing.assert_allclose(model.embed(PICTURES), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_it_can_be_exported(network):
+    """Pixels, network and pooling in one ONNX file, for any number of pictures."""
+    pytest.importorskip("onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    from foldwalk.descriptors.networks.shared.pooling import Pooling
+
+    class Whole(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.pixels, self.module, self.pooling = network.pixels, network.module, Pooling("gap")
+
+        def forward(self, pictures):
+            return self.pooling(self.module(self.pixels(pictures)))
+
+    written, whole, prepared = io.BytesIO(), Whole().eval(), batch(network)
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")  # the exporter warns of its own age
+        torch.onnx.export(
+            whole,
+            (prepared[:1],),
+            written,
+            dynamo=False,
+            input_names=["pictures"],
+            dynamic_axes={"pictures": {0: "batch"}},
+        )
+        expected = whole(prepared)
+    session = runtime.InferenceSession(written.getvalue(), providers=["CPUExecutionProvider"])
+    found = session.run(None, {"pictures": prepared.numpy()})[0]
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
 
 
 def test_its_blocks_hold_every_parameter_they_can(network):

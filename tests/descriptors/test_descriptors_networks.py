@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -457,6 +459,18 @@ def test_names():
         assert not networks.is_known(name)
         with pytest.raises(UnknownName, match="there are effnet_lite0, hf:OWNER/NAME"):
             networks.load(name)
+
+
+def test_listing_them_imports_no_library():
+    code = (
+        "import sys; from foldwalk.descriptors import backbones, networks;"
+        "[backbones.describe(name) for name in backbones.names()];"
+        "[networks.describe(name) for name in networks.names()];"
+        "from foldwalk.cli import main;"
+        "print([name for name in ('torch', 'transformers', 'accelerate', 'timm') if name in sys.modules])"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "[]"
 
 
 def test_configs_cover_the_families():

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from foldwalk.descriptors.networks.shared.network import Network
 
 AT_ONCE_ON_A_CARD = 32
+CARD = ("name", "summary", "named", "example", "extra", "remark")
 
 
 class NetworkBackbone(SpatialBackbone):
@@ -140,12 +141,8 @@ def register_kinds() -> None:
     """A backbone for each kind of network; effnet_lite0 has one of its own, which needs no torch."""
     for kind in networks.kinds().values():
         if kind.name != "effnet_lite0":
-            members = {
-                "kind": kind,
-                "__module__": kind.__module__,
-                **{each: getattr(kind, each) for each in ("name", "summary", "named", "example", "extra")},
-                "remark": kind.remark,
-            }
+            said = {word: getattr(kind, word) for word in CARD}
+            members = {"kind": kind, "__module__": kind.__module__, **said}
             register(type(f"{kind.__name__}Backbone", (NamedNetwork,), members))
 
 

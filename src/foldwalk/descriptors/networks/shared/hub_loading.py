@@ -99,7 +99,8 @@ def _licence(place: Path | str) -> str:
     card = _file(place, "README.md")
     if card is None:
         return ""
-    lines = card.read_text("utf-8", errors="replace")[:LONGEST].splitlines()
+    with card.open("rb") as file:
+        lines = file.read(LONGEST).decode("utf-8", errors="replace").splitlines()
     head = lines[1 : lines.index("---", 1)] if lines[:1] == ["---"] and "---" in lines[1:] else []
     found = [line.partition(":")[2].strip(" \"'") for line in head if line.startswith("license:")]
     return found[0] if found else ""

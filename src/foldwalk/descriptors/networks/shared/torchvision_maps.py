@@ -76,6 +76,6 @@ class TransformerMaps(PictureModule):
 
     def forward(self, pixels: Tensor) -> Seen:
         patches = self.conv_proj(pixels).flatten(2).transpose(1, 2)
-        first = self.class_token.expand(len(pixels), -1, -1)
+        first = self.class_token.expand(pixels.shape[0], -1, -1)
         tokens = self.encoder(torch.cat([first, patches], dim=1))
         return Seen(on_map(tokens, pixels, self.conv_proj.stride)[0], tokens[:, 0])

@@ -22,6 +22,7 @@ from foldwalk import datasets, rerank, stores, views
 from foldwalk.descriptors import BackboneCard, backbones
 from foldwalk.learn import trainings
 from foldwalk.learn.sections import Section
+from foldwalk.learn.trainer.augment import Augment
 from foldwalk.learn.trainer.config import Data, Model
 from foldwalk.learn.trainer.settings import TrainingSettings
 from foldwalk.rerank.params import Parameter, Params, parameters_of
@@ -369,7 +370,12 @@ def trainings_page() -> str:
         )
     )
     parts += ["## The configuration", SECTIONS_INTRO]
-    shared: dict[str, type[Section]] = {"data": Data, "model": Model, "training": TrainingSettings}
+    shared: dict[str, type[Section]] = {
+        "data": Data,
+        "model": Model,
+        "training": TrainingSettings,
+        "augment": Augment,
+    }
     for name, section in shared.items():
         parts += [f"### The section \\[{name}\\] {{ #section-{name} }}"]
         parts += [parameter_table(parameters_of(section))]

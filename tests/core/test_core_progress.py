@@ -163,3 +163,22 @@ def test_a_label_cannot_speak_to_the_terminal(bars, monkeypatch, capsys):
     said = capsys.readouterr().err
     assert r"\x1b]0;t\x07[bold]a[/bold]" in said
     assert "\x1b]0" not in said
+
+
+@pytest.mark.usefixtures("clock")
+def test_a_note_says_how_it_goes():
+    stream = io.StringIO()
+    with reporting(PlainLines(stream, every_seconds=2)), task("training", total=5) as advance:
+        for step in range(5):
+            advance(1, f"loss 0.{step}")
+    assert stream.getvalue().splitlines()[:2] == [
+        "training: 2/5, loss 0.1, about 3 s left",
+        "training: 4/5, loss 0.3, about 1 s left",
+    ]
+
+
+def test_of_several_processes_the_first_speaks(monkeypatch):
+    monkeypatch.setenv("RANK", "1")
+    assert isinstance(for_terminal(), progress.Silent)
+    monkeypatch.setenv("RANK", "0")
+    assert not isinstance(for_terminal(), progress.Silent)

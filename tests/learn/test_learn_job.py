@@ -17,11 +17,12 @@ from foldwalk.cli.train import _show
 from foldwalk.cli.train import train as train_command
 from foldwalk.core import BadInput, MissingData, UnknownName
 from foldwalk.descriptors import backbone
+from foldwalk.descriptors.networks.shared.lite0_maps import lite0
 from foldwalk.learn.trainer.config import Config, make_config, parse_config, read_config, shipped
 from foldwalk.learn.trainer.export import PictureModel, export_onnx
 from foldwalk.learn.trainer.inputs import split, split_groups
 from foldwalk.learn.trainer.job import run_job
-from foldwalk.learn.trainer.lite0 import FirstBlocks, LastBlocks, activations, lite0, pooled, random_cut
+from foldwalk.learn.trainer.lite0 import FirstBlocks, LastBlocks, activations, pooled, random_cut
 from foldwalk.learn.trainer.models import HeadSpec, JoinedHeads, make_conv_net, make_head
 
 

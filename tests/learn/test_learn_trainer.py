@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import torch
 from pytorch_metric_learning import losses
 
 from foldwalk.core import BadInput, BadParameter, UnknownName
+from foldwalk.core.progress import Silent, reporting
 from foldwalk.descriptors.whitening import PcaWhitening
 from foldwalk.learn.cgml import BinomialDevianceLoss, GraphConsistencyLoss
 from foldwalk.learn.edms.recipe import ProxyRecipe
@@ -73,7 +75,9 @@ def test_a_stopped_run_goes_on_as_if_it_had_not_been_stopped(tmp_path, kind, opt
     whole.fit()
     stopped = trainer(kind, tmp_path / "parts", epochs=5, **options)
     run = stopped._run_epoch
-    stopped._run_epoch = lambda: run() if stopped.epoch < 3 else (_ for _ in ()).throw(KeyboardInterrupt)
+    stopped._run_epoch = lambda tell: (
+        run(tell) if stopped.epoch < 3 else (_ for _ in ()).throw(KeyboardInterrupt)
+    )
     with pytest.raises(KeyboardInterrupt):
         stopped.fit()
     again = trainer(kind, tmp_path / "parts", epochs=5, **options)
@@ -106,6 +110,24 @@ def test_log_has_a_row_per_epoch(tmp_path):
     assert rows[1]["rate"] == 0.01
     assert rows[3]["rate"] == pytest.approx(0.001)
     assert bool(list(tmp_path.glob("events.*"))) == (importlib.util.find_spec("tensorboard") is not None)
+
+
+def test_progress_tells_epoch_loss_recall_and_the_time_left():
+    class Kept(Silent):
+        @contextmanager
+        def task(self, label, total, unit=""):
+            told = []
+            tasks[label] = (total, unit, told)
+            yield lambda amount, note="": told.append((amount, note))
+
+    tasks = {}
+    with reporting(Kept()):
+        history = trainer("cgml", epochs=3).fit()
+    total, unit, told = tasks["training"]
+    assert (total, unit) == (3 * 240, "items")
+    assert sum(amount for amount, _ in told) == total
+    assert told[0] == (0, f"R@1 {100 * history[0]['R@1']:.1f} %")
+    assert told[-1][1] == f"epoch 3, loss {history[3]['loss']:.3g}, R@1 {100 * history[2]['R@1']:.1f} %"
 
 
 def test_broken_checkpoints_are_refused(tmp_path):

@@ -89,6 +89,7 @@ def _train_model(
     from foldwalk.core.progress import for_terminal, reporting
     from foldwalk.core.targets import check_folder
     from foldwalk.learn.trainer.config import read_config
+    from foldwalk.learn.trainer.processes import is_main
 
     chosen = read_config(config)
     check_folder(out)
@@ -103,6 +104,8 @@ def _train_model(
         if (out / "checkpoint.pt").is_file():
             remark("stopped; the same command goes on after the last whole epoch.")
         raise
+    if not is_main():
+        return
     if as_json:
         print_json({"method": name, "config": chosen.model_dump(), "history": trained.history})
         return

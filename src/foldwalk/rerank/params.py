@@ -122,7 +122,8 @@ def _noun(annotation: Any) -> str:
     """What values of a type are called."""
     origin, parts = get_origin(annotation), get_args(annotation)
     if origin is Literal:
-        return f"one of {', '.join(map(str, parts))}" if len(parts) > 1 else str(parts[0])
+        named = [str(part) or '""' for part in parts]
+        return f"one of {', '.join(named)}" if len(named) > 1 else named[0]
     if origin in (Union, UnionType):
         return " or ".join(map(_noun, parts))
     return NOUNS.get(origin or annotation, str(annotation))

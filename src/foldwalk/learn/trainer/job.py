@@ -29,19 +29,24 @@ def make_model(config: Config, train: Inputs) -> nn.Module:
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """The model, and the figures after each epoch; of an ensemble after each member more."""
+    """The model, and the figures after each epoch; of an ensemble after each member more.
+
+    `recipe` is what it was trained by, where there is one for all of it.
+    """
 
     model: nn.Module
     history: list[dict[str, float]]
+    recipe: Recipe | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """What a training is run with; `folder`, if any, receives what it writes."""
+    """What a training is run with; `folder`, if any, receives what it writes. Without `test` nothing is
+    measured."""
 
     config: Config
     train: Inputs
-    test: Inputs
+    test: Inputs | None
     folder: Path | None
 
     def fit(self, recipe: Recipe) -> Trained:
@@ -51,10 +56,10 @@ class Job:
             self.train.inputs,
             recipe,
             self.config.training,
-            (self.test.inputs, self.test.labels),
+            None if self.test is None else (self.test.inputs, self.test.classes),
             self.folder,
         )
-        return Trained(trainer.model, trainer.fit())
+        return Trained(trainer.model, trainer.fit(), recipe)
 
 
 def run_job(
@@ -65,8 +70,13 @@ def run_job(
     target = None if folder is None else Path(folder)
     trained = training.run(Job(config, *split(config, root), target))
     if target is not None:
-        m = config.model
-        side = 28 if m.kind == "conv" else m.size
-        fit = m.fit if m.kind == "last_blocks" else "squash"
-        export_onnx(PictureModel(trained.model, m.first_block, side, fit), target / "model.onnx")
+        export_pictures(trained, config, target / "model.onnx")
     return trained
+
+
+def export_pictures(trained: Trained, config: Config, path: Path) -> None:
+    """The model as a backbone, for `foldwalk index --backbone`."""
+    m = config.model
+    side = 28 if m.kind == "conv" else m.size
+    fit = m.fit if m.kind == "last_blocks" else "squash"
+    export_onnx(PictureModel(trained.model, m.first_block, side, fit), path)

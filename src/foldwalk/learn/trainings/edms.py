@@ -56,7 +56,7 @@ class Edms(ModelTraining[EdmsSection]):
     Parameters = EdmsSection
 
     def recipe(self, config: Config, train: Inputs) -> Recipe:
-        return self.learner(config).recipe(train.labels, config.training.seed)
+        return self.learner(config).recipe(train.classes, config.training.seed)
 
     def run(self, job: Job) -> Trained:
         return super().run(job) if self.own.members == 1 else self._run_ensemble(job)
@@ -91,11 +91,13 @@ class Edms(ModelTraining[EdmsSection]):
         ensemble = MetaClassEnsemble(
             members, self.learner(config), seed=config.training.seed, workers=self.own.workers
         )
-        ensemble.fit(job.train.features, job.train.labels)
-        history = []
+        ensemble.fit(job.train.features, job.train.classes)
+        history: list[dict[str, float]] = []
         for count in range(1, members + 1):
-            joined = ensemble.transform(test.features, count)
-            figures = evaluate_embedding(joined, test.labels, config.training.clustering)
+            figures = {}
+            if test is not None:
+                joined = ensemble.transform(test.features, count)
+                figures = evaluate_embedding(joined, test.classes, config.training.clustering)
             history.append({"epoch": count, **figures})
         if job.folder is not None:
             job.folder.mkdir(parents=True, exist_ok=True)

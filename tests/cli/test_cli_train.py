@@ -95,6 +95,9 @@ def test_a_flat_folder_without_labels(run, photos):
     assert backbone("out/model.onnx").dim == 128
     code, out, err = run("index", "flat", "--backbone", "out/model.onnx", "--out", "better.fold")
     assert code == 0, err
+    code, out, err = run("describe", "better.fold", "--model", "out/model.onnx", "--out", "f.npz")
+    assert code == 2
+    assert "one that describes pictures goes by --backbone" in err
 
 
 @pytest.mark.usefixtures("photos")
@@ -130,6 +133,14 @@ def test_vectors_without_labels(run, source):
     assert "next: foldwalk index again/features.npz --out better.fold" in out
     code, out, err = run("index", "again/features.npz", "--out", "better.fold")
     assert code == 0, err
+    code, out, err = run("describe", "v.npy", "--model", "again/head.onnx", "--out", "new.npz")
+    assert code == 0, err
+    again = read_vector_file(Path("again/features.npz")).vectors
+    np.testing.assert_allclose(read_vector_file(Path("new.npz")).vectors, again, atol=1e-5)
+    np.save("wide.npy", np.ones((3, 13), np.float32))
+    code, _, err = run("describe", "wide.npy", "--model", "again/head.onnx", "--out", "wide.npz")
+    assert code == 2
+    assert "wide.npy has 13 dimensions, but again/head.onnx was trained on 12" in err
 
 
 @pytest.mark.usefixtures("vectors")

@@ -38,7 +38,6 @@ class Data(Section):
     held_out: float = Field(
         0.0, ge=0, lt=1, description="share of the training classes to test on instead, to choose by"
     )
-    digest: str = Field("", description="of items of one's own; foldwalk train SOURCE notes it")
 
 
 class Model(Section):

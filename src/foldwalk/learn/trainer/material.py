@@ -6,7 +6,6 @@ what was gained. A training that needs none sees everything that is not held out
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -68,14 +67,6 @@ class Material:
             return np.full(len(self), -1)
         known = {label: code for code, label in enumerate(sorted(set(self.labels) - {None, ""}))}  # type: ignore[type-var]
         return np.array([known.get(label, -1) for label in self.labels], np.int64)
-
-    def digest(self) -> str:
-        """Of what is trained on: with other items a training cannot go on."""
-        told = hashlib.sha256("\0".join(self.keys).encode(errors="surrogateescape"))
-        told.update(repr(self.labels).encode(errors="surrogateescape"))
-        if self.vectors is not None:
-            told.update(np.ascontiguousarray(self.vectors).tobytes())
-        return told.hexdigest()[:16]
 
 
 def check_material(material: Material, training: str, needs_labels: bool) -> Material:

@@ -86,7 +86,7 @@ def run_own(name: str, told: Sections, material: Material, folder: Path) -> Outc
 def suited(name: str, told: Sections, material: Material, train: Inputs) -> dict[str, Any]:
     """The sections with what suits the material wherever nothing is told."""
     defaults: dict[str, Any] = {
-        "data": {"train": material.place, "test": "", "held_out": HELD_OUT, "digest": material.digest()},
+        "data": {"train": material.place, "test": "", "held_out": HELD_OUT},
         "model": {"dim": min(DIM, train.features.shape[1])},
         "training": {"clustering": False},
     }

@@ -26,7 +26,7 @@ from foldwalk.learn.trainer.vector_model import export_vectors
 from foldwalk.learn.trainings import training_class
 
 HELD_OUT = 0.25  # of the classes, where there are labels
-DIM = 128
+DIM = 512
 OF_PICTURES, OF_VECTORS = "model.onnx", "head.onnx"
 AT_ONCE = 4096
 Sections = Mapping[str, Any]

@@ -12,7 +12,8 @@ import pytest
 from PIL import Image
 
 from foldwalk.core import MissingData, MissingExtra, UnknownName
-from foldwalk.descriptors import backbone, backbones
+from foldwalk.descriptors import backbone, backbones, networks
+from tiny_models import save
 
 NAMES = backbones.names()
 RNG = np.random.default_rng(0)
@@ -47,10 +48,29 @@ def averaging(folder):
     return path
 
 
+def averaging_network():
+    """A torch module that averages a picture in four parts."""
+    torch = pytest.importorskip("torch")
+    how = networks.Preprocessing(size=16)
+    return networks.from_module(torch.nn.AvgPool2d(8), preprocessing=how, name="mean")
+
+
+def hub_folder(folder):
+    """A folder with a tiny model of transformers, in place of the hub."""
+    pytest.importorskip("transformers")
+    save("dinov2", folder / "dinov2")
+    return f"hf:{folder / 'dinov2'}"
+
+
 @cache
 def made(name, folder):
     """A backbone of this kind, or the error in its place."""
-    own = {"function": lambda: mean_colour, "onnx": lambda: averaging(folder)}
+    own = {
+        "function": lambda: mean_colour,
+        "onnx": lambda: averaging(folder),
+        "network": lambda: averaging_network(),
+        "hf": lambda: hub_folder(folder),
+    }
     try:
         return backbone(own[name]() if name in own else backbones.describe(name).example)
     except (MissingExtra, MissingData) as error:

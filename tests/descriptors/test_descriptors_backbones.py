@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from foldwalk.core.errors import BadInput, BadParameter, FoldwalkError, MissingData, MissingExtra, UnknownName
+from foldwalk.core.errors import BadInput, BadParameter, MissingData, UnknownName
 from foldwalk.datasets.pixels import grey_pixels
-from foldwalk.descriptors import Backbone, backbone, is_known, names
+from foldwalk.descriptors import Backbone, backbone, is_known, lasting_name, names
 
 COLOURS = [Image.new("RGB", (40, 30), colour) for colour in ("red", "lime", "blue", "white")]
 
@@ -25,16 +23,18 @@ def mean_colour(pictures):
 
 
 def test_names():
-    assert {"effnet_lite0", "function", "onnx", "open_clip", "pixels", "timm", "torchvision"} <= set(names())
+    libraries = {"hf", "open_clip", "timm", "torchvision"}
+    assert {"effnet_lite0", "function", "network", "onnx", "pixels", *libraries} <= set(names())
     with pytest.raises(UnknownName, match="did you mean effnet_lite0"):
         backbone("effnet_lite")
     with pytest.raises(UnknownName, match=r"there are effnet_lite0, a Python function, .* timm:NAME"):
         backbone("zebra")
-    for name in ("keras:resnet", "timm:", "onnx", "function", "effnet_lite0:", "effnet_lite0:gem"):
+    for name in ("keras:resnet", "timm:", "hf:", "onnx", "function", "effnet_lite0:", "effnet_lite0:gem"):
         assert not is_known(name)
         with pytest.raises(UnknownName):
             backbone(name)
     assert is_known("timm:anything")
+    assert is_known("hf:anything:gem")
     assert is_known("some/model.onnx")
 
 
@@ -195,153 +195,35 @@ def test_onnx_files_that_cannot_be_used(tmp_path: Path):
         backbone(vectors).maps(COLOURS)
     with pytest.raises(BadInput, match="has no map"):
         backbone(vectors).regions(COLOURS)
+    with pytest.raises(BadParameter, match="pooling must be one of gap, mac, gem, rmac, but it is 'cls'"):
+        backbone(vectors, pooling="cls")
 
 
-# Libraries -------------------------------------------------------------------------------------------------
-
-LIBRARIES = {
-    "timm": "timm:resnet18",
-    "torchvision": "torchvision:resnet18",
-    "open_clip": "open_clip:ViT-B-32/openai",
-}
-
-
-@pytest.mark.parametrize("package", LIBRARIES)
-def test_a_missing_library_is_named(package: str, monkeypatch):
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingExtra) as caught:
-        backbone(LIBRARIES[package])
-    assert str(caught.value) == (
-        f"The backbone {LIBRARIES[package]} needs the package {package}: "
-        'install it with  pip install "foldwalk[vision]".'
-    )
-
-
-@pytest.mark.parametrize("package", LIBRARIES)
-def test_a_library_that_fails_on_import(package: str, monkeypatch, tmp_path: Path):
-    """As torchvision does where it was built for another torch."""
-    (tmp_path / f"{package}.py").write_text("raise RuntimeError('operator torchvision::nms does not exist')")
-    monkeypatch.delitem(sys.modules, package, raising=False)
-    monkeypatch.syspath_prepend(tmp_path)
+def test_most_do_not_know_words():
+    assert not backbone("pixels").knows_words
     with pytest.raises(
-        MissingExtra, match="importing it failed: operator torchvision::nms does not exist"
-    ) as caught:
-        backbone(LIBRARIES[package])
-    assert "\n" not in str(caught.value)
+        BadInput, match=r"pixels does not know words; .* index with a CLIP model: foldwalk index"
+    ):
+        backbone("pixels").embed_text(["red"])
 
 
-@pytest.fixture
-def torch():
-    return pytest.importorskip("torch")
-
-
-def tiny_model(torch, head: str = "fc"):
-    """Averages the picture into three numbers; its head would make it five."""
-
-    class Tiny(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.scale = torch.nn.Parameter(torch.ones(1))
-            setattr(self, head, torch.nn.Linear(3, 5))
-
-        def forward(self, x):
-            return getattr(self, head)(self.encode_image(x))
-
-        def encode_image(self, x):
-            assert not self.training
-            return x.mean((2, 3)) * self.scale
-
-    return Tiny()
-
-
-def as_tensor(torch):
-    return lambda picture: torch.from_numpy(np.array(picture.resize((8, 8)), np.float32)).permute(2, 0, 1)
-
-
-def fake(monkeypatch, name: str, **members) -> None:
-    module = ModuleType(name)
-    vars(module).update(members)
-    monkeypatch.setitem(sys.modules, name, module)
-
-
-def test_timm(torch, monkeypatch):
-    asked = {}
-
-    def create_model(name, **options):
-        asked.update(options, name=name)
-        model = tiny_model(torch)
-        model.fc = torch.nn.Identity()
-        return model
-
-    def create_transform(input_size, is_training):
-        assert (input_size, is_training) == ((3, 8, 8), False)
-        return as_tensor(torch)
-
-    data = SimpleNamespace(
-        resolve_model_data_config=lambda _: {"input_size": (3, 8, 8)}, create_transform=create_transform
-    )
-    fake(monkeypatch, "timm", create_model=create_model, data=data)
-    model = backbone("timm:tiny")
-    assert asked == {"name": "tiny", "pretrained": True, "num_classes": 0}
-    assert model.embed(COLOURS).tolist() == mean_colour(COLOURS).tolist()
-    assert (model.dim, model.short_side) == (3, 16)
-    assert model.identity.startswith("timm:tiny ")
-    assert model.embed([]).shape == (0, 3)
-
-
-@pytest.mark.parametrize("head", ["fc", "classifier", "heads", "head"])
-def test_torchvision_loses_its_head(torch, monkeypatch, head: str):
-    weights = SimpleNamespace(DEFAULT=SimpleNamespace(transforms=lambda: as_tensor(torch)))
-    models = SimpleNamespace(
-        get_model_weights=lambda _: weights,
-        get_model=lambda _, weights: tiny_model(torch, head),  # noqa: ARG005
-    )
-    fake(monkeypatch, "torchvision", models=models)
-    assert backbone("torchvision:tiny").embed(COLOURS).tolist() == mean_colour(COLOURS).tolist()
-    models.get_model = lambda _, weights: tiny_model(torch, "detector")  # noqa: ARG005
-    with pytest.raises(BadInput, match="no classifier"):
-        backbone("torchvision:tiny")
-
-
-def test_open_clip(torch, monkeypatch):
-    def create(name, pretrained):
-        assert (name, pretrained) == ("ViT-B-32", "openai")
-        return tiny_model(torch), None, as_tensor(torch)
-
-    fake(
-        monkeypatch,
-        "open_clip",
-        create_model_and_transforms=create,
-        list_pretrained_tags_by_model=lambda _: ["openai", "laion"],
-    )
-    assert backbone("open_clip:ViT-B-32/openai").embed(COLOURS).tolist() == mean_colour(COLOURS).tolist()
-    with pytest.raises(BadParameter, match=r"must name its weights, as in open_clip:ViT-B-32/laion"):
-        backbone("open_clip:ViT-B-32")
-
-
-def test_a_hub_that_cannot_be_reached(monkeypatch):
-    def create_model(*_, **__):
-        raise OSError("We couldn't connect to\nthe hub.")
-
-    fake(monkeypatch, "timm", create_model=create_model)
-    with pytest.raises(FoldwalkError, match=r"timm:x cannot be loaded \(We couldn't connect to the hub\)"):
-        backbone("timm:x")
-    with pytest.raises(BadParameter, match="no option 'size'; there are none"):
-        backbone("timm:x", size=3)
-
-
-def test_other_weights_other_identity(torch, monkeypatch):
-    models = [tiny_model(torch), tiny_model(torch)]
-    models[1].load_state_dict(models[0].state_dict())
-    models.append(tiny_model(torch))
-    made = []
-    for model in models:
-        model.fc = torch.nn.Identity()
-    with torch.no_grad():
-        models[2].scale += 1
-    transform = as_tensor(torch)
-    data = SimpleNamespace(resolve_model_data_config=lambda _: {}, create_transform=lambda **_: transform)
-    for model in models:
-        fake(monkeypatch, "timm", create_model=lambda *_, m=model, **__: m, data=data)
-        made.append(backbone("timm:tiny").identity)
-    assert made[0] == made[1] != made[2]
+def test_names_that_last(tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert lasting_name("a.onnx") == str(tmp_path / "a.onnx")
+    assert lasting_name(Path("a.onnx")) == str(tmp_path / "a.onnx")
+    (tmp_path / "folder").mkdir()
+    for name in ("hf:folder", "hf:./folder"):
+        assert lasting_name(name) == f"hf:{tmp_path / 'folder'}"
+        assert lasting_name(f"{name}:gem") == f"hf:{tmp_path / 'folder'}:gem"
+    for name in (
+        "effnet_lite0",
+        "effnet_lite0:rmac",
+        "timm:x",
+        "hf:owner/name",
+        "hf:owner/name:gem",
+        "pixels",
+    ):
+        assert lasting_name(name) == name
+    assert lasting_name("zebra") is None
+    with pytest.raises(MissingData, match="none is not a folder"):
+        lasting_name("hf:./none")

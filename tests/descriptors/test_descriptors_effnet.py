@@ -296,8 +296,10 @@ def test_missing_packages_are_named(package, tmp_path, monkeypatch, effnet):  # 
 
 
 def test_other_weights_are_refused_and_nothing_is_left(tmp_path, monkeypatch, effnet):  # noqa: ARG001
+    from foldwalk.descriptors.networks.shared import lite0_maps
+
     monkeypatch.setenv("FOLDWALK_CACHE", str(tmp_path))
-    monkeypatch.setattr(effnet_lite0, "WEIGHTS_SHA256", "0" * 64)
+    monkeypatch.setattr(lite0_maps, "WEIGHTS_SHA256", "0" * 64)
     with pytest.raises(BadInput, match="not the file of weights"):
         backbone("effnet_lite0")
     assert list(tmp_path.iterdir()) == []

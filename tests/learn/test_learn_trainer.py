@@ -73,7 +73,9 @@ def test_a_stopped_run_goes_on_as_if_it_had_not_been_stopped(tmp_path, kind, opt
     whole.fit()
     stopped = trainer(kind, tmp_path / "parts", epochs=5, **options)
     run = stopped._run_epoch
-    stopped._run_epoch = lambda: run() if stopped.epoch < 3 else (_ for _ in ()).throw(KeyboardInterrupt)
+    stopped._run_epoch = lambda tell: (
+        run(tell) if stopped.epoch < 3 else (_ for _ in ()).throw(KeyboardInterrupt)
+    )
     with pytest.raises(KeyboardInterrupt):
         stopped.fit()
     again = trainer(kind, tmp_path / "parts", epochs=5, **options)

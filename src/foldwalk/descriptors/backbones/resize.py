@@ -14,15 +14,21 @@ MARGIN = 8 / 7  # 256 / 224, the usual share of a photograph that classifiers ar
 SHORTEST = 32  # a strip narrower than this would vanish in the strides of a network
 
 
-def fitted(picture: Image.Image, box: tuple[int, int], fit: str) -> Image.Image:
-    """The picture in a box of (width, height), in bicubic interpolation."""
+def fitted(
+    picture: Image.Image,
+    box: tuple[int, int],
+    fit: str,
+    margin: float = MARGIN,
+    how: Image.Resampling = Image.Resampling.BICUBIC,
+) -> Image.Image:
+    """The picture in a box of (width, height); with crop `margin` takes the place of 8/7."""
     if fit == "crop":
         # Only the middle is resized: the whole of a long, thin strip would be enormous.
-        factor = min(picture.width / box[0], picture.height / box[1]) / MARGIN
+        factor = min(picture.width / box[0], picture.height / box[1]) / margin
         width, height = box[0] * factor, box[1] * factor
         left, top = (picture.width - width) / 2, (picture.height - height) / 2
-        return picture.resize(box, Image.Resampling.BICUBIC, box=(left, top, left + width, top + height))
+        return picture.resize(box, how, box=(left, top, left + width, top + height))
     if fit == "keep":
         factor = min(box[0] / picture.width, box[1] / picture.height)
         box = (max(SHORTEST, round(picture.width * factor)), max(SHORTEST, round(picture.height * factor)))
-    return picture.resize(box, Image.Resampling.BICUBIC)
+    return picture.resize(box, how)

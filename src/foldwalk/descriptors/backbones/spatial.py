@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -32,10 +33,12 @@ class SpatialBackbone(Backbone):
 
     box: tuple[int, int]
     has_map = True
+    poolings: ClassVar[Mapping[str, Callable[[Float32Array], Float32Array]]] = POOLINGS
+    at_once = AT_ONCE
 
     def __init__(self, fit: str, pooling: str, scales: Sequence[float], whitening: Whitening | None) -> None:
         self.fit = check_choice("fit", fit, FITS)
-        self.pooling = check_choice("pooling", pooling, POOLINGS)
+        self.pooling = check_choice("pooling", pooling, self.poolings)
         self.scales = check_scales(scales)
         self.whitening = whitening
 
@@ -48,10 +51,14 @@ class SpatialBackbone(Backbone):
             parts.append(f"whitened {self.whitening.fingerprint}")
         return "; ".join(parts)
 
+    @property
+    def boxes(self) -> list[tuple[int, int]]:
+        """The box at every scale."""
+        return [(round(self.box[0] * s), round(self.box[1] * s)) for s in self.scales]
+
     def prepare(self, picture: Image.Image) -> list[Bytes]:
         """The picture at every scale, (height, width, 3) each."""
-        boxes = [(round(self.box[0] * s), round(self.box[1] * s)) for s in self.scales]
-        return [np.asarray(fitted(picture.convert("RGB"), box, self.fit)) for box in boxes]
+        return [np.asarray(fitted(picture.convert("RGB"), box, self.fit)) for box in self.boxes]
 
     def embed_prepared(self, prepared: Sequence[list[Bytes]]) -> Float32Array:
         total = np.zeros((len(prepared), self.dim), dtype=np.float32)
@@ -95,14 +102,14 @@ class SpatialBackbone(Backbone):
         for row, picture in enumerate(pictures):
             rows_of[picture.shape].append(row)
         for rows in rows_of.values():
-            for start in range(0, len(rows), AT_ONCE):
-                some = rows[start : start + AT_ONCE]
+            for start in range(0, len(rows), self.at_once):
+                some = rows[start : start + self.at_once]
                 yield np.array(some), self._run(np.stack([pictures[row] for row in some]))
 
     def _pooled(self, maps: Float32Array) -> Float32Array:
         if self.pooling == "rmac":
             return pool.rmac(maps, self._whiten)
-        vectors = POOLINGS[self.pooling](maps)
+        vectors = self.poolings[self.pooling](maps)
         return vectors if self.whitening is None else self.whitening.transform(vectors)
 
     def _need_map(self) -> None:

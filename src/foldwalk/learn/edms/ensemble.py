@@ -11,8 +11,8 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
-from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +27,13 @@ from torch.nn import functional
 from foldwalk.core.errors import BadInput, BadParameter, MissingData, NotFitted, one_line
 from foldwalk.core.json_text import read_json_object
 from foldwalk.core.labels import check_labels
-from foldwalk.core.types import Float32Array
+from foldwalk.core.progress import Silent, reporting, task
+from foldwalk.core.types import Float32Array, IntArray
 from foldwalk.core.vectors import Vectors
 from foldwalk.core.whole_files import written_whole
 from foldwalk.descriptors.backbones.base import cores
 from foldwalk.learn.edms.learner import Learner, train_member
+from foldwalk.learn.edms.members import Members, Trained
 from foldwalk.learn.trainer.models import Head, HeadSpec, JoinedHeads
 from foldwalk.learn.trainer.settings import TrainingSettings
 
@@ -94,8 +96,11 @@ class MetaClassEnsemble(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(self.learner, Sequence) and not self.learner:
             raise BadParameter("an ensemble needs at least one learner.")
 
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> MetaClassEnsemble:
-        """Train all members on features X (n, d) and their classes y."""
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, *, checkpoint: Path | None = None) -> MetaClassEnsemble:
+        """Train all members on features X (n, d) and their classes y.
+
+        Members that are trained are kept in the file `checkpoint`; a second call goes on with the others.
+        """
         self._check()
         if y is None:
             raise BadInput("an ensemble requires y to be passed, but the target y is None: hand in classes.")
@@ -105,21 +110,37 @@ class MetaClassEnsemble(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise BadInput(f"there are {len(codes)} labels for {len(x)} features; pass one per feature.")
         if not codes.any():
             raise BadInput("an ensemble learns to tell classes apart, but the labels name one class only.")
+        kept = Members(checkpoint, self.learners, self.seed, x, codes)
+        for member, trained in self._train(x, codes, kept.missing()):
+            kept.add(member, trained)
+        self.heads_ = [_head(*trained) for trained in kept.in_order()]
+        self.n_features_in_ = x.shape[1]
+        return self
+
+    def _train(
+        self, x: Float32Array, codes: IntArray, members: Sequence[int]
+    ) -> Iterator[tuple[int, Trained]]:
+        """The members, each when it is done."""
         learners = self.learners
-        alike = {id(one): one.start(x, self.seed) for one in learners if one.begins_alike}
-        tasks = [(one, alike.get(id(one)), x, codes, self.seed + e) for e, one in enumerate(learners)]
-        if self.workers == 1:
-            before = torch.get_num_threads()
-            trained = [train_member(*task, before) for task in tasks]
-        else:
+        ones = {id(learners[e]): learners[e] for e in members if learners[e].begins_alike}
+        alike = {key: one.start(x, self.seed) for key, one in ones.items()}
+        tasks = {e: (learners[e], alike.get(id(learners[e])), x, codes, self.seed + e) for e in members}
+        with task("ensemble", self.members, unit="members") as advance:
+            advance(self.members - len(tasks))
+            if self.workers == 1:
+                for e, told in tasks.items():
+                    with reporting(Silent()):  # one bar at a time
+                        trained = train_member(*told, torch.get_num_threads())
+                    yield e, trained
+                    advance(1)
+                return
             threads = max(1, cores() // self.workers)
             context = multiprocessing.get_context("spawn")
             with ProcessPoolExecutor(self.workers, mp_context=context) as pool:
-                jobs = [pool.submit(train_member, *task, threads) for task in tasks]
-                trained = [job.result() for job in jobs]
-        self.heads_ = [_head(spec, weights) for spec, weights in trained]
-        self.n_features_in_ = x.shape[1]
-        return self
+                jobs = {pool.submit(train_member, *told, threads): e for e, told in tasks.items()}
+                for job in as_completed(jobs):
+                    yield jobs[job], job.result()
+                    advance(1)
 
     @torch.no_grad()
     def transform(self, X: npt.ArrayLike, members: int | None = None) -> Float32Array:

@@ -104,4 +104,4 @@ def train_member(
     torch.set_num_threads(threads)
     head = learner.start(features, seed) if start is None else copy.deepcopy(start)
     learner.trainer(head, features, labels, seed).fit()
-    return head.spec.as_dict(), head.state_dict()
+    return head.spec.as_dict(), head.cpu().state_dict()

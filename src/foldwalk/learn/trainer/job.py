@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from torch import nn
 
+from foldwalk.learn.sections import by_whole_name
+from foldwalk.learn.trainer.checkpoint import fingerprint
 from foldwalk.learn.trainer.config import Config
 from foldwalk.learn.trainer.export import PictureModel, export_onnx
 from foldwalk.learn.trainer.inputs import Inputs, split
@@ -49,8 +53,9 @@ class Job:
     test: Inputs | None
     folder: Path | None
 
-    def fit(self, recipe: Recipe) -> Trained:
-        """Train the configured model by a recipe."""
+    def fit(self, recipe: Recipe, told: Mapping[str, Any] | None = None) -> Trained:
+        """Train the configured model by a recipe; `told` is what the training was told, by name."""
+        model = by_whole_name("model", self.config.model)
         trainer = Trainer(
             make_model(self.config, self.train),
             self.train.inputs,
@@ -58,8 +63,12 @@ class Job:
             self.config.training,
             None if self.test is None else (self.test.inputs, self.test.classes),
             self.folder,
+            {**(told or {}), **model, "classes": self._classes()},
         )
         return Trained(trainer.model, trainer.fit(), recipe)
+
+    def _classes(self) -> str:
+        return "none" if self.train.labels is None else fingerprint(self.train.labels)
 
 
 def run_job(

@@ -52,6 +52,15 @@ class Log:
             self.board.close()
 
 
+def in_short(rows: list[dict[str, float]]) -> str:
+    """The last epoch, loss and recall of a history, for a line that is looked at."""
+    last = {name: value for row in rows for name, value in row.items()}
+    shown = [f"epoch {last['epoch']:.0f}"] if last.get("epoch") else []
+    shown += [f"loss {last['loss']:.3g}"] if "loss" in last else []
+    shown += [f"R@1 {100 * last['R@1']:.1f} %"] if "R@1" in last else []
+    return ", ".join(shown)
+
+
 def read_log(path: Path) -> list[dict[str, float]]:
     """The rows of a log.csv; figures that were not measured in an epoch are left out."""
     with path.open(newline="") as file:

@@ -81,27 +81,34 @@ class Edms(ModelTraining[EdmsSection]):
     def _run_ensemble(self, job: Job) -> Trained:
         """All members at once: measured member by member, kept as ensemble.safetensors too."""
         from foldwalk.learn.edms.ensemble import MetaClassEnsemble
+        from foldwalk.learn.trainer.checkpoint import NAME
         from foldwalk.learn.trainer.evaluation import evaluate_embedding
+        from foldwalk.learn.trainer.folders import folder_for
         from foldwalk.learn.trainer.job import Trained
         from foldwalk.learn.trainer.logs import Log
+        from foldwalk.learn.trainer.processes import count, is_main
 
         config, test, members = job.config, job.test, self.own.members
         if config.model.kind not in ("linear", "mlp"):
             raise BadParameter("an ensemble is one of heads: set model.kind to linear or mlp.")
+        if count() > 1 and self.own.workers > 1:
+            raise BadParameter("edms.workers is for a training in one process: leave it out with torchrun.")
         ensemble = MetaClassEnsemble(
             members, self.learner(config), seed=config.training.seed, workers=self.own.workers
         )
-        ensemble.fit(job.train.features, job.train.classes)
-        history: list[dict[str, float]] = []
-        for count in range(1, members + 1):
-            figures = {}
-            if test is not None:
-                joined = ensemble.transform(test.features, count)
-                figures = evaluate_embedding(joined, test.classes, config.training.clustering)
-            history.append({"epoch": count, **figures})
-        if job.folder is not None:
-            job.folder.mkdir(parents=True, exist_ok=True)
-            ensemble.save(job.folder / "ensemble.safetensors")
-            with Log(job.folder, history):
-                pass
+        folder = job.folder if is_main() else None
+        checkpoint = None if job.folder is None else job.folder / NAME
+        with folder_for(folder, checkpoint):
+            ensemble.fit(job.train.features, job.train.classes, checkpoint=checkpoint)
+            history: list[dict[str, float]] = []
+            for first in range(1, members + 1):
+                figures = {}
+                if test is not None:
+                    joined = ensemble.transform(test.features, first)
+                    figures = evaluate_embedding(joined, test.classes, config.training.clustering)
+                history.append({"epoch": first, **figures})
+            if folder is not None:
+                ensemble.save(folder / "ensemble.safetensors")
+                with Log(folder, history):
+                    pass
         return Trained(ensemble.module(), history)

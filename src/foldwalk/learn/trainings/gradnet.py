@@ -6,7 +6,6 @@ image retrieval via deep graph diffusion networks". The parameters are those of 
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,12 +45,10 @@ class GradNetTraining(VectorTraining[GradNetParams]):
         watch: Callable[[Float32Array], float] | None = None,
         tell: Callable[[Row], None] | None = None,
     ) -> LearnedVectors:
+        from foldwalk.learn.trainer.folders import folder_for
         from foldwalk.learn.trainer.logs import Log
 
         net = GradNet(seed=seed, **self.own.model_dump())
-        made = folder is not None and not folder.exists()
-        if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
         last = net.params.epochs * net.params.rounds
         every = max(1, last // LINES)
 
@@ -66,13 +63,8 @@ class GradNetTraining(VectorTraining[GradNetParams]):
             log.rows = [before for before in log.rows if before["epoch"] < epoch.number]
             log.write(row)
 
-        try:
-            with Log(folder, _rows_before(folder, checkpoint)) as log:
-                net.fit(vectors.values, start=start, checkpoint=checkpoint, listener=listen)
-        except BaseException:
-            if folder is not None and made and not (checkpoint is not None and checkpoint.exists()):
-                shutil.rmtree(folder)  # nothing came of it: leave nothing behind
-            raise
+        with folder_for(folder, checkpoint), Log(folder, _rows_before(folder, checkpoint)) as log:
+            net.fit(vectors.values, start=start, checkpoint=checkpoint, listener=listen)
         if folder is not None:
             write_vector_file(folder / "features.npy", VectorFile(net.features))
             net.save(folder / MODEL)

@@ -1,0 +1,1 @@
+"""What every kind of network is made of; these files import torch."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image, ImageDraw
 
 from foldwalk import Index
@@ -95,6 +96,8 @@ def test_a_flat_folder_without_labels(run, photos):
     assert backbone("out/model.onnx").dim == 512
     code, out, err = run("index", "flat", "--backbone", "out/model.onnx", "--out", "better.fold")
     assert code == 0, err
+    with Index.open("better.fold") as index:
+        assert index.dim == 512
     code, out, err = run("describe", "better.fold", "--model", "out/model.onnx", "--out", "f.npz")
     assert code == 2
     assert "one that describes pictures goes by --backbone" in err
@@ -164,6 +167,25 @@ def test_an_index_is_labelled_by_folders_or_by_a_field(run):
     )
     assert more["measured_on"] > 0
     np.testing.assert_equal(read_vector_file(Path("more/features.npz")).keys[0], "c0/0")
+
+
+@pytest.mark.usefixtures("photos")
+@pytest.mark.parametrize("described_by", ["effnet_lite0", "effnet_lite0:rmac"])
+def test_a_head_on_the_vectors_of_an_index_becomes_a_backbone(run, described_by):
+    run("index", "flat", "--backbone", described_by, "--out", "flat.fold")
+    said = told(run, "mom", "flat.fold", *QUICK, "--param", "model.dim=9")
+    assert said["written"] == ["model.onnx", "curves.png", "mined.jpg"]
+    with Index.open("flat.fold") as index:
+        first, vectors = index.keys()[0], index.vectors()
+    with Image.open(Path("flat", first)) as picture:
+        found = backbone("out/model.onnx").embed([picture.convert("RGB")])
+    state = torch.load("out/checkpoint.pt", weights_only=True)["model"]
+    weight, bias = (
+        next(v for k, v in state.items() if k.endswith(end)).numpy() for end in ("weight", "bias")
+    )
+    expected = vectors[:1] @ weight.T + bias
+    cosine = (found * expected).sum() / np.linalg.norm(expected)
+    assert cosine > 0.999
 
 
 @pytest.mark.usefixtures("photos")

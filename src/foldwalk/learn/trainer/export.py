@@ -22,6 +22,7 @@ from foldwalk.descriptors.backbones.base import need
 from foldwalk.descriptors.backbones.onnx_model import FIT, NORMALISATIONS
 from foldwalk.learn.trainer.lite0 import BLOCKS, FirstBlocks, LastBlocks, lite0
 from foldwalk.learn.trainer.models import Head, JoinedHeads, SmallConvNet
+from foldwalk.learn.trainer.pooled_head import PooledHead
 
 FEATURES = 1280
 
@@ -67,7 +68,7 @@ class Ink(nn.Module):
         return 1 - grey / 255
 
 
-def export_onnx(model: PictureModel, path: str | os.PathLike[str]) -> Path:
+def export_onnx(model: PictureModel | PooledHead, path: str | os.PathLike[str]) -> Path:
     """Write the model to an .onnx file, whole or not at all."""
     target = Path(path)
     if target.suffix != ".onnx":

@@ -18,10 +18,12 @@ from foldwalk.core.vector_files import VectorFile, write_vector_file
 from foldwalk.learn.mining.sizes import suited_sizes
 from foldwalk.learn.trainer.config import Config, make_config, over
 from foldwalk.learn.trainer.evaluation import evaluate_embedding
+from foldwalk.learn.trainer.export import export_onnx
 from foldwalk.learn.trainer.inputs import Inputs, split_material
 from foldwalk.learn.trainer.job import Job, Trained, export_pictures
 from foldwalk.learn.trainer.material import Material, check_material, hold_out
-from foldwalk.learn.trainer.sources import BACKBONE, describe_material, readable_material
+from foldwalk.learn.trainer.pooled_head import POOLINGS, PooledHead
+from foldwalk.learn.trainer.sources import describe_material, readable_material
 from foldwalk.learn.trainer.vector_model import export_vectors
 from foldwalk.learn.trainings import training_class
 
@@ -101,8 +103,11 @@ def suited(name: str, told: Sections, material: Material, train: Inputs) -> dict
 
 def _export(trained: Trained, config: Config, material: Material, folder: Path) -> tuple[str, ...]:
     """A backbone, where it is known how pictures became features; else a model of vectors, and theirs."""
-    if config.model.kind == "last_blocks" or material.backbone == BACKBONE:
+    if config.model.kind == "last_blocks":
         export_pictures(trained, config, folder / OF_PICTURES)
+        return (OF_PICTURES,)
+    if material.backbone in POOLINGS:
+        export_onnx(PooledHead(material.backbone, trained.model), folder / OF_PICTURES)
         return (OF_PICTURES,)
     assert material.vectors is not None
     export_vectors(trained.model, material.vectors.shape[1], folder / OF_VECTORS)

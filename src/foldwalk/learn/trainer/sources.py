@@ -13,11 +13,10 @@ from foldwalk import datasets, descriptors
 from foldwalk.core.errors import BadInput
 from foldwalk.core.progress import task
 from foldwalk.core.vector_files import read_vector_file
-from foldwalk.descriptors import Skipped, Unreadable
+from foldwalk.descriptors import FOR_INDEXES, Skipped, Unreadable
 from foldwalk.learn.trainer.material import Material
 from foldwalk.machine.cache_folder import cache_folder
 
-BACKBONE = "effnet_lite0"  # whose features a head is trained on
 KEPT = "described"  # folder of the cache
 
 
@@ -53,16 +52,16 @@ def dataset_material(name: str, root: Path | None) -> Material:
 
 
 def describe_material(material: Material) -> Material:
-    """Pictures with the features that a head is trained on; files that cannot be read are left out.
+    """Pictures with the features that indexes have, for a head; files that cannot be read are left out.
 
     What was described is kept, so that a training that is run again begins at once.
     """
     assert material.paths is not None
     found = descriptors.describe(
-        material.paths, descriptors.backbone(BACKBONE), resume=cache_folder() / KEPT / BACKBONE
+        material.paths, descriptors.backbone(FOR_INDEXES), resume=cache_folder() / KEPT
     )
     left = _without(material, found.skipped)
-    return replace(left, vectors=found.vectors, backbone=BACKBONE)
+    return replace(left, vectors=found.vectors, backbone=FOR_INDEXES)
 
 
 def readable_material(material: Material) -> Material:

@@ -20,9 +20,9 @@ from foldwalk.core.types import Float32Array, IntArray
 from foldwalk.learn.trainer.config import Config
 from foldwalk.learn.trainer.evaluation import split_classes
 from foldwalk.learn.trainer.inputs import Inputs
-from foldwalk.learn.trainer.job import make_model
 from foldwalk.learn.trainer.lite0 import LastBlocks
 from foldwalk.learn.trainer.loop import Trainer
+from foldwalk.learn.trainer.making import make_model
 from foldwalk.learn.trainer.recipe import Recipe
 
 BATCH = 64

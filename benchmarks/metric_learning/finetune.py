@@ -24,9 +24,9 @@ from foldwalk import datasets
 from foldwalk.learn.trainer.config import Config
 from foldwalk.learn.trainer.evaluation import evaluate_embedding, split_classes
 from foldwalk.learn.trainer.inputs import Inputs
-from foldwalk.learn.trainer.job import make_model
 from foldwalk.learn.trainer.lite0 import LastBlocks
 from foldwalk.learn.trainer.loop import Trainer
+from foldwalk.learn.trainer.making import make_model
 from harness import RESULTS
 from metric_learning import (
     FIGURES,

@@ -231,7 +231,10 @@ def test_bad_labels_are_refused(run, rows, expected):
         (("mom", "v.npy", "--by", "folders"), "no item of v.npy lies in a folder"),
         (("mom", "x.fold", "--by", "colour"), "has the field 'colour'; there are kind"),
         (("mom", "x.fold", "--by", "kind", "--labels", "v.npy"), "two kinds of labels"),
-        (("mom", "v.npy", "--param", "model.kind=last_blocks"), "trained on pictures, but v.npy has none"),
+        (
+            ("mom", "v.npy", "--param", "model.kind=last_blocks"),
+            "but those of v.npy are not there",
+        ),
         (("mom", "v.npy", "--param", "model.kind=conv"), "conv is for data sets"),
         (("mom", "v.npy", "--param", "data.train=orl"), "v.npy is what is trained on"),
         (("mom", "v.npy", "--param", "mom.margin=-1"), "mom.margin: input should be greater than 0"),

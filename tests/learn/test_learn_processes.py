@@ -6,20 +6,26 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from test_learn_trainer import noisy
 
 from foldwalk.core import BadParameter
+from foldwalk.descriptors import backbone
 from foldwalk.learn.cgml import BinomialDevianceLoss
 from foldwalk.learn.labelled import LabelledRecipe
 from foldwalk.learn.loss_names import make_loss
+from foldwalk.learn.trainer.config import read_config
+from foldwalk.learn.trainer.job import run_job
 from foldwalk.learn.trainer.loop import Trainer
 from foldwalk.learn.trainer.models import HeadSpec, make_head
 from foldwalk.learn.trainer.settings import TrainingSettings
+from tiny_models import save
 
 HERE = Path(__file__).parent
 # 30 items in a batch and 241 in all: neither comes out even for two processes of 15 and 121.
@@ -54,13 +60,55 @@ made = trained(folder / "run")
 told = {{"history": made.history, "weights": [p.tolist() for p in made.model.parameters()],
         "loss": [p.tolist() for p in made.recipe.module.parameters()]}}
 (folder / f"process-{{made.accelerator.process_index}}.json").write_text(json.dumps(told))
+from foldwalk.cli import main
+command = ["train", "pml", "--config", folder / "toy.toml", "--out", folder / "out", "--root", folder]
+sys.exit(main._exit_code([*map(str, command), "--json"]))
+"""
+TOY = """
+[data]
+train = "toy"
+test = ""
+[model]
+kind = "last_blocks"
+network = "hf:{network}"
+dim = 8
+[training]
+epochs = 2
+learning_rate = 1e-3
+clustering = false
+readers = 1
+[pml]
+loss = "contrastive"
+classes = 3
+per_class = 2
 """
 
 
+@dataclass(frozen=True)
+class Two:
+    """Where two processes wrote, and what they said."""
+
+    folder: Path
+    said: str
+
+
+def picture_set(folder: Path) -> None:
+    """Eight classes of six small pictures, and a network."""
+    rng = np.random.default_rng(0)
+    for number in range(8):
+        (folder / "images" / "toy" / f"class{number}").mkdir(parents=True)
+        for item in range(6):
+            pixels = rng.integers(0, 255, (40, 48, 3), dtype=np.uint8)
+            Image.fromarray(pixels).save(folder / "images" / "toy" / f"class{number}" / f"{item}.png")
+    save("resnet", folder / "resnet")
+    (folder / "toy.toml").write_text(TOY.format(network=folder / "resnet"))
+
+
 @pytest.fixture(scope="module")
-def two(tmp_path_factory) -> Path:
+def two(tmp_path_factory) -> Two:
     """What two processes leave behind that were started as a user would start them, stopped and gone on."""
     folder = tmp_path_factory.mktemp("two")
+    picture_set(folder)
     program = folder / "program.py"
     program.write_text(PROGRAM.format(here=str(HERE), tests=str(HERE.parent)))
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
@@ -74,12 +122,12 @@ def two(tmp_path_factory) -> Path:
         env=environment,
     )
     assert run.returncode == 0, run.stderr[-3000:]
-    return folder
+    return Two(folder, run.stdout)
 
 
 def test_two_processes_learn_what_one_learns_from_the_whole_batch(two):
     alone = trained()
-    first, second = (json.loads((two / f"process-{number}.json").read_text()) for number in (0, 1))
+    first, second = (json.loads((two.folder / f"process-{number}.json").read_text()) for number in (0, 1))
     assert first["weights"] == second["weights"]
     assert first["loss"] == second["loss"]
     for found, expected in zip(first["weights"], alone.model.parameters(), strict=True):
@@ -91,9 +139,19 @@ def test_two_processes_learn_what_one_learns_from_the_whole_batch(two):
 
 
 def test_only_the_first_process_measures_and_writes(two):
-    assert "R@1" not in json.loads((two / "process-1.json").read_text())["history"][-1]
-    written = {path.name for path in (two / "run").iterdir() if not path.name.startswith("events")}
+    assert "R@1" not in json.loads((two.folder / "process-1.json").read_text())["history"][-1]
+    written = {path.name for path in (two.folder / "run").iterdir() if not path.name.startswith("events")}
     assert written == {"checkpoint.pt", "log.csv"}
+
+
+def test_the_command_trains_on_pictures_with_two_processes_as_with_one(two):
+    """A batch of 6 pictures, 3 for each process; a loss over all pairs, norms as they are."""
+    found = json.loads(two.said)["history"]  # one answer, and not two
+    alone = run_job("pml", read_config(two.folder / "toy.toml"), None, two.folder).history
+    assert len(found) == 3
+    for row, expected in zip(found, alone, strict=True):
+        assert row == pytest.approx(expected, abs=1e-4)
+    assert backbone(two.folder / "out" / "model.onnx").dim == 8
 
 
 def test_accumulated_batches_make_one_step_of_their_mean_gradient():
@@ -126,7 +184,7 @@ def test_accumulated_batches_make_one_step_of_their_mean_gradient():
 
 def test_devices_and_precisions_that_are_not_there_are_refused_in_one_sentence():
     assert not torch.cuda.is_available()
-    with pytest.raises(BadParameter, match="no device cuda here; choose auto or cpu"):
+    with pytest.raises(BadParameter, match="device cuda is not available here; there is cpu"):
         trained(device="cuda")
     with pytest.raises(BadParameter, match="fp16 needs a GPU"):
         trained(precision="fp16")

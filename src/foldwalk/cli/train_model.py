@@ -68,9 +68,12 @@ def _train_configured(asked: ModelAsked, config: str) -> None:
     chosen = make_config(_sections(asked), config)
     check_folder(asked.out)
     from foldwalk.learn.trainer.job import run_job  # torch, which takes its time
+    from foldwalk.learn.trainer.processes import is_main
 
     with _going_on(asked.out):
         trained = run_job(asked.name, chosen, asked.out, asked.root)
+    if not is_main():
+        return
     if asked.as_json:
         print_json({"method": asked.name, "config": chosen.model_dump(), "history": trained.history})
         return
@@ -90,9 +93,12 @@ def _train_own(asked: ModelAsked, source: str) -> None:
     material = labelled(gather(source, asked.root), asked.labels, asked.by)
     from foldwalk.cli.train_pictures import write_pictures
     from foldwalk.learn.trainer.own import run_own  # torch, which takes its time
+    from foldwalk.learn.trainer.processes import is_main
 
     with _going_on(asked.out):
         outcome = run_own(asked.name, told, material, asked.out)
+        if not is_main():
+            return
         pictures = write_pictures(outcome, source, asked.out)
     tell_skipped(outcome.material.skipped)
     if asked.as_json:

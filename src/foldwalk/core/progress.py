@@ -7,6 +7,7 @@ shows how many of them it does a second.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -108,7 +109,10 @@ _reporter: ContextVar[Reporter] = ContextVar("foldwalk_reporter", default=Silent
 
 
 def for_terminal() -> Reporter:
-    """Bars where a person is looking, plain lines elsewhere; both on stderr."""
+    """Bars where a person is looking, plain lines elsewhere; both on stderr. Of several processes that train
+    together the first one speaks."""
+    if os.environ.get("RANK", "0") != "0":
+        return Silent()
     if not sys.stderr.isatty():
         return PlainLines()
     from foldwalk.core.compiling import tell_of_compiling

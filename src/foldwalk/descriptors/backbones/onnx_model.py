@@ -7,18 +7,22 @@ features and is pooled; one of two dimensions is the vector itself.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
-from foldwalk.core.errors import BadInput, BadParameter, MissingData
+from foldwalk.core.errors import BadInput, BadParameter, MissingData, one_line
+from foldwalk.core.json_text import read_json_object
 from foldwalk.core.types import AnyArray, Float32Array
 from foldwalk.descriptors.backbones import register
 from foldwalk.descriptors.backbones.base import need
-from foldwalk.descriptors.backbones.options import check_box, check_threads
+from foldwalk.descriptors.backbones.options import check_box, check_choice, check_threads
+from foldwalk.descriptors.backbones.resize import FITS
 from foldwalk.descriptors.backbones.spatial import Bytes, SpatialBackbone
+from foldwalk.descriptors.networks.preprocessing import Preprocessing
 from foldwalk.descriptors.whitening import Whitening
 
 Numbers = float | Sequence[float]
@@ -29,7 +33,8 @@ NORMALISATIONS: dict[str, tuple[Numbers, Numbers]] = {
     "half": (127.5, 127.5),
     "none": (0.0, 1.0),
 }
-FIT = "foldwalk.fit"
+PREPROCESSING = "foldwalk.preprocessing"  # in a file's metadata: a Preprocessing as JSON
+FIT = "foldwalk.fit"  # what older files say instead
 TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(uint8)": np.uint8}
 
 
@@ -37,7 +42,8 @@ TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(uin
 class OnnxBackbone(SpatialBackbone):
     """An ONNX file. `normalise` is a name of NORMALISATIONS or (subtract, divide) in pixels of 0 to 255.
 
-    `fit` is what the file says itself under FIT in its metadata, else "squash".
+    What is left out is what the file says itself under PREPROCESSING in its metadata, else "imagenet" and the
+    fit "squash".
     """
 
     name = "onnx"
@@ -51,7 +57,7 @@ class OnnxBackbone(SpatialBackbone):
         path: str | Path,
         *,
         name: str | None = None,
-        normalise: str | tuple[Numbers, Numbers] = "imagenet",
+        normalise: str | tuple[Numbers, Numbers] | None = None,
         size: int | tuple[int, int] | None = None,
         fit: str | None = None,
         output: str | None = None,
@@ -62,10 +68,11 @@ class OnnxBackbone(SpatialBackbone):
     ) -> None:
         self.path = Path(path)
         self._session = open_session(self.path, threads)
-        said = self._session.get_modelmeta().custom_metadata_map.get(FIT, "squash")
-        super().__init__(said if fit is None else fit, pooling, scales, whitening)
+        said = _preprocessing(self.path, self._session.get_modelmeta().custom_metadata_map)
+        super().__init__(said.fit if fit is None else fit, pooling, scales, whitening)
+        self._how = said.changed(fit=self.fit)
         self.name = name or self.path.stem
-        self._subtract, self._divide = _normalisation(normalise)
+        self._subtract, self._divide = _normalisation(normalise or (said.mean, said.std))
         self._read_input(size)
         self._output, example = self._try_output(output)
         self.has_map = example.ndim == 4
@@ -87,6 +94,9 @@ class OnnxBackbone(SpatialBackbone):
     @classmethod
     def lasting(cls, model: object) -> str:
         return str(Path(str(model)).absolute())
+
+    def prepare(self, picture: Image.Image) -> list[Bytes]:
+        return [self._how.prepare_in(picture, box) for box in self.boxes]
 
     def _weights(self) -> str:
         with self.path.open("rb") as file:
@@ -162,6 +172,15 @@ def open_session(path: Path, threads: int | None = None) -> Any:
         return runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:
         raise BadInput(f"{path} is not an ONNX model: {' '.join(str(error).split())}.") from None
+
+
+def _preprocessing(path: Path, metadata: Mapping[str, str]) -> Preprocessing:
+    if PREPROCESSING not in metadata:
+        return Preprocessing(fit=check_choice("fit", metadata.get(FIT, "squash"), FITS))
+    try:
+        return Preprocessing.from_dict(read_json_object(metadata[PREPROCESSING], PREPROCESSING))
+    except (BadInput, TypeError) as error:
+        raise BadInput(f"the metadata of {path} cannot be used: {one_line(error)}.") from None
 
 
 def _normalisation(normalise: str | tuple[Numbers, Numbers]) -> tuple[Float32Array, Float32Array]:

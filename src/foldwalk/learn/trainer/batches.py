@@ -18,6 +18,11 @@ Part = tuple[IntArray, IntArray]  # items, and their places in the batch of whic
 class Source(Protocol):
     """Training or test items as a model takes them."""
 
+    @property
+    def at_once(self) -> int:
+        """How many items are looked at together where nothing is trained."""
+        ...
+
     def __len__(self) -> int: ...
 
     def for_training(self, epoch: int, parts: Sequence[Part]) -> Iterator[Tensor]:
@@ -35,6 +40,8 @@ class Source(Protocol):
 
 class Rows:
     """Items that are rows of an array."""
+
+    at_once = 512
 
     def __init__(self, values: AnyArray) -> None:
         self.values = values
@@ -55,3 +62,8 @@ class Rows:
 
 def as_source(inputs: AnyArray | Source) -> Source:
     return Rows(inputs) if isinstance(inputs, np.ndarray) else inputs
+
+
+def pieces_of(items: IntArray, at_once: int) -> list[IntArray]:
+    """The items in order, a few at a time."""
+    return [items[start : start + at_once] for start in range(0, len(items), at_once)]

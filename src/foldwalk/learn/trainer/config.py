@@ -1,7 +1,7 @@
 """What a training is, as a small TOML file; the papers' own come with the package (see configs/).
 
-The sections [data], [model] and [training] belong to all trainings. Each training has one of its own, which
-bears its name; a file may hold those of several.
+The sections [data], [model], [augment] and [training] belong to all trainings. Each training has one of its
+own, which bears its name; a file may hold those of several.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ from foldwalk.core.errors import BadInput, BadParameter, UnknownName
 from foldwalk.core.text_files import read_text_file
 from foldwalk.learn import trainings
 from foldwalk.learn.sections import Section
+from foldwalk.learn.trainer.augment import Augment
 from foldwalk.learn.trainer.settings import TrainingSettings
 from foldwalk.learn.training import ModelTraining
 
 # Pretrained blocks forget at the rate a new head needs.
-OF_LAST_BLOCKS = {"epochs": 3, "learning_rate": 3e-5, "head_rate": 33.0, "schedule": "cosine"}
+OF_BLOCKS = {"epochs": 3, "learning_rate": 3e-5, "head_rate": 33.0, "schedule": "cosine"}
 
+LITE0 = "effnet_lite0"
 LONGEST = 8_192  # bytes of a file; what is much longer can take minutes to be understood
 
 
@@ -43,10 +45,19 @@ class Data(Section):
 class Model(Section):
     """The section [model]: what is trained."""
 
-    kind: Literal["linear", "mlp", "last_blocks", "conv"] = Field(
+    kind: Literal["linear", "mlp", "last_blocks", "whole", "conv"] = Field(
         "linear",
-        description="a head on frozen features, linear or mlp; last_blocks of effnet_lite0, on pictures; "
-        "conv, a small network on grey pixels",
+        description="a head on frozen features, linear or mlp; last_blocks of the network and a head, or the "
+        "whole of it, on pictures; conv, a small network on grey pixels",
+    )
+    network: str = Field(
+        "effnet_lite0", description="whose features a head sees, or whose blocks are trained, by name"
+    )
+    pooling: Literal["", "gap", "mac", "gem", "rmac", "cls"] = Field(
+        "", description="how the network's map becomes a vector; empty: as its makers have it"
+    )
+    blocks: int = Field(
+        1, ge=1, le=100, description="how many last blocks are trained; of the whole: the rest is the trunk"
     )
     dim: int = Field(128, ge=1, le=4096, description="numbers of the embedding")
     hidden: int = Field(512, ge=1, le=8192, description="units between the layers of mlp")
@@ -55,18 +66,30 @@ class Model(Section):
     share: float = Field(1.0, gt=0, le=1, description="of the features that a head sees")
     init: Literal["whiten", "random"] = Field("whiten", description="where a head begins; an mlp: random")
     shrinkage: float = Field(0.98, ge=0, le=1, description="of the whitening that a head begins with")
-    first_block: int = Field(11, ge=1, le=15, description="of last_blocks; those before it are frozen")
+    first_block: int = Field(
+        11, ge=1, le=15, description="the first of effnet_lite0 that is trained, instead of blocks"
+    )
     size: int = Field(
         224,
         ge=32,
         le=1024,
         multiple_of=32,
-        description="side of last_blocks' pictures, a multiple of 32",
+        description="side of pictures for last_blocks of effnet_lite0, a multiple of 32",
     )
-    fit: Literal["crop", "squash"] = Field("crop", description="how last_blocks brings pictures to that size")
+    fit: Literal["crop", "squash"] = Field("crop", description="how they are brought to that size")
     views: int = Field(
-        4, ge=1, le=64, description="of each picture: itself, its mirror image, then cuts at random"
+        4,
+        ge=0,
+        le=64,
+        description="of each picture that effnet_lite0's frozen blocks see once: itself, its mirror image, "
+        "then cuts at random; 0: pictures are read anew in every epoch, as for all other networks",
     )
+
+    @property
+    def streams(self) -> bool:
+        """Whether pictures are read anew in every epoch, as [augment] says."""
+        cached = self.network == LITE0 and self.views > 0
+        return self.kind == "whole" or (self.kind == "last_blocks" and not cached)
 
 
 class Config(Section):
@@ -77,6 +100,7 @@ class Config(Section):
     data: Data
     model: Model
     training: TrainingSettings
+    augment: Augment
 
     def chosen(self, training: str) -> ModelTraining[Any]:
         """A training by name, with its section."""
@@ -95,8 +119,8 @@ def make_config(values: Mapping[str, Any], name: str = "the configuration") -> C
         if not isinstance(given, Mapping):
             raise BadInput(f"{name}: {section} must be a section, [{section}], but it is {given!r}.")
     told = dict(values)
-    if told.get("model", {}).get("kind") == "last_blocks":
-        told["training"] = OF_LAST_BLOCKS | told.get("training", {})
+    if told.get("model", {}).get("kind") in ("last_blocks", "whole"):
+        told["training"] = OF_BLOCKS | told.get("training", {})
     made = {}
     for section, kind in known.items():
         try:
@@ -120,7 +144,7 @@ def _sections() -> dict[str, type[BaseModel]]:
     """The class of every section a file may hold."""
     kinds = {name: trainings.training_class(name) for name in trainings.names()}
     own = {name: kind.Parameters for name, kind in kinds.items() if issubclass(kind, ModelTraining)}
-    return {"data": Data, "model": Model, "training": TrainingSettings, **own}
+    return {"data": Data, "model": Model, "training": TrainingSettings, "augment": Augment, **own}
 
 
 def shipped() -> list[str]:

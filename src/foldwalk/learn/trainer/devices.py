@@ -14,16 +14,14 @@ from torch import Tensor
 
 from foldwalk.core.errors import BadParameter
 from foldwalk.core.types import AnyArray
+from foldwalk.descriptors.networks.shared.devices import device_of
 from foldwalk.learn.trainer.settings import TrainingSettings
 
 
 def make_accelerator(settings: TrainingSettings) -> Accelerator:
     """accelerate's part of the loop: placement, precision, processes."""
     device, precision = settings.device, settings.precision
-    there = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-    if not there.get(device, True):
-        raise BadParameter(f"there is no device {device} here; choose auto or cpu.")
-    on_cpu = device == "cpu" or (device == "auto" and not (there["cuda"] or there["mps"]))
+    on_cpu = device_of(device).type == "cpu"
     if precision == "fp16" and on_cpu:
         raise BadParameter("fp16 needs a GPU: choose the precision bf16 or no.")
     try:

@@ -1,13 +1,13 @@
 """A trained model as one ONNX file that ``foldwalk index --backbone model.onnx`` takes.
 
-The file's input are pictures in ImageNet normalisation, what foldwalk gives an ONNX file by default; what the
-model was trained on (other normalisation, grey values, the frozen blocks before a head) stands inside. How
-pictures are brought to its size stands in the metadata.
+How pictures are brought to its size and normalised stands in the file's metadata. Models of effnet_lite0 and
+of grey pictures take ImageNet normalisation, what foldwalk gives an ONNX file by default, and undo it inside.
 """
 
 from __future__ import annotations
 
 import io
+import json
 import os
 import warnings
 from pathlib import Path
@@ -19,10 +19,11 @@ from torch.nn import functional
 from foldwalk.core.errors import BadInput, BadParameter, MissingData
 from foldwalk.core.whole_files import written_whole
 from foldwalk.descriptors.backbones.base import need
-from foldwalk.descriptors.backbones.onnx_model import FIT, NORMALISATIONS
+from foldwalk.descriptors.backbones.onnx_model import PREPROCESSING
+from foldwalk.descriptors.networks.preprocessing import IMAGENET_MEAN, IMAGENET_STD, Preprocessing
 from foldwalk.learn.trainer.lite0 import BLOCKS, FirstBlocks, LastBlocks, lite0
 from foldwalk.learn.trainer.models import Head, JoinedHeads, SmallConvNet
-from foldwalk.learn.trainer.pooled_head import PooledHead
+from foldwalk.learn.trainer.network_model import NetworkModel
 
 FEATURES = 1280
 
@@ -35,10 +36,9 @@ class PictureModel(nn.Module):
 
     def __init__(self, model: nn.Module, first_block: int = 12, side: int = 224, fit: str = "squash") -> None:
         super().__init__()
-        mean, spread = NORMALISATIONS["imagenet"]
-        self.register_buffer("mean", torch.tensor(mean).reshape(3, 1, 1))
-        self.register_buffer("spread", torch.tensor(spread).reshape(3, 1, 1))
-        self.side, self.fit = side, fit
+        self.register_buffer("mean", torch.tensor(IMAGENET_MEAN).reshape(3, 1, 1))
+        self.register_buffer("spread", torch.tensor(IMAGENET_STD).reshape(3, 1, 1))
+        self.preprocessing = Preprocessing(size=side, fit=fit)
         if isinstance(model, (Head, JoinedHeads)):
             inputs = model.spec.inputs if isinstance(model, Head) else model.inputs
             if inputs != FEATURES:
@@ -60,6 +60,17 @@ class PictureModel(nn.Module):
         return functional.normalize(self.trained(self.frozen(pixels)))
 
 
+class NetworkPictures(nn.Module):
+    """Pictures (n, 3, side, side), normalised as the model's network wants them, to unit vectors."""
+
+    def __init__(self, model: NetworkModel) -> None:
+        super().__init__()
+        self.model, self.preprocessing = model, model.preprocessing
+
+    def forward(self, pictures: Tensor) -> Tensor:
+        return functional.normalize(self.model.seen(pictures))
+
+
 class Ink(nn.Module):
     """Colour pixels of 0 to 255 to how dark they are, from 0 to 1, (n, 1, h, w)."""
 
@@ -68,7 +79,7 @@ class Ink(nn.Module):
         return 1 - grey / 255
 
 
-def export_onnx(model: PictureModel | PooledHead, path: str | os.PathLike[str]) -> Path:
+def export_onnx(model: PictureModel | NetworkPictures, path: str | os.PathLike[str]) -> Path:
     """Write the model to an .onnx file, whole or not at all."""
     target = Path(path)
     if target.suffix != ".onnx":
@@ -77,19 +88,24 @@ def export_onnx(model: PictureModel | PooledHead, path: str | os.PathLike[str]) 
         raise MissingData(f"{target.parent} is not a folder; create it first.")
     onnx = need("onnx", "images", "Exporting a model")
     written = io.BytesIO()
+    to_onnx(model, written)
+    graph = onnx.load_from_string(written.getvalue())
+    graph.metadata_props.add(key=PREPROCESSING, value=json.dumps(model.preprocessing.as_dict()))
+    with written_whole(target) as file:
+        file.write(graph.SerializeToString())
+    return target
+
+
+def to_onnx(model: PictureModel | NetworkPictures, file: io.BytesIO) -> None:
+    side = model.preprocessing.size
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")  # the exporter warns of its own age
         torch.onnx.export(
             model.eval(),
-            (torch.zeros(1, 3, model.side, model.side),),
-            written,  # type: ignore[arg-type]
+            (torch.zeros(1, 3, side, side),),
+            file,  # type: ignore[arg-type]
             dynamo=False,
             input_names=["pictures"],
             output_names=["vectors"],
             dynamic_axes={"pictures": {0: "batch"}, "vectors": {0: "batch"}},
         )
-    graph = onnx.load_from_string(written.getvalue())
-    graph.metadata_props.add(key=FIT, value=model.fit)
-    with written_whole(target) as file:
-        file.write(graph.SerializeToString())
-    return target

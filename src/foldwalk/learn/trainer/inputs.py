@@ -13,10 +13,12 @@ from foldwalk import datasets
 from foldwalk.core.errors import BadInput
 from foldwalk.core.seeds import generator
 from foldwalk.core.types import AnyArray, IntArray
-from foldwalk.learn.trainer.config import Config, Model
+from foldwalk.learn.trainer.config import LITE0, Config, Model
 from foldwalk.learn.trainer.evaluation import split_classes
 from foldwalk.learn.trainer.lite0 import activations, pooled
 from foldwalk.learn.trainer.material import Material, chosen_of
+from foldwalk.learn.trainer.network_model import chosen_network, network_features
+from foldwalk.learn.trainer.pictures import PictureFiles
 
 PLAIN_AND_MIRRORED = 2  # views of a picture to test on
 
@@ -28,7 +30,7 @@ class Inputs:
     `labels` is None where there are no classes; `keys` and `paths` say whose they are, where that is known.
     """
 
-    inputs: AnyArray
+    inputs: AnyArray | PictureFiles
     labels: IntArray | None
     features: AnyArray
     keys: Sequence[str] | None = None
@@ -57,15 +59,18 @@ def load_inputs(
     name: str, model: Model, root: Path | None = None, views: int = PLAIN_AND_MIRRORED
 ) -> tuple[Inputs, AnyArray]:
     """A data set as a model takes it, and its labels as they are called."""
-    kind = {"conv": "pixels", "last_blocks": "pictures"}.get(model.kind, "features")
+    on_pictures = model.kind in ("last_blocks", "whole") or model.network != LITE0
+    kind = "pixels" if model.kind == "conv" else "pictures" if on_pictures else "features"
     found = datasets.load(name, root=root, kind=kind)
     if found.labels is None:
         raise BadInput(f"{name} has no classes to train with.")
     names = np.asarray(found.labels)
     codes = np.unique(names, return_inverse=True)[1].astype(np.int64)
-    if model.kind == "last_blocks":
+    if kind == "pictures":
         if found.gallery_paths is None:
             raise BadInput(f"the pictures of {name} are not there; a head on its features can be trained.")
+        if model.streams or model.kind != "last_blocks":
+            return of_pictures(list(found.gallery_paths), codes, model), names
         maps = activations(list(found.gallery_paths), model.first_block, model.size, model.fit, views)
         return Inputs(maps, codes, pooled(maps, model.first_block)), names
     if found.gallery is None:
@@ -75,6 +80,14 @@ def load_inputs(
         ink = (1 - found.gallery.reshape(-1, 1, side, side) / 255).astype(np.float32)
         return Inputs(ink, codes, ink.reshape(len(ink), -1)), names
     return Inputs(found.gallery, codes, found.gallery), names
+
+
+def of_pictures(paths: Sequence[Path], labels: IntArray | None, model: Model) -> Inputs:
+    """Pictures for any network: read anew in every epoch, or once, for a head on what the network sees."""
+    network, pooling = chosen_network(model)
+    files = PictureFiles(paths, network.preprocessing)
+    features = network_features(network, pooling, files)
+    return Inputs(files if model.streams else features, labels, features)
 
 
 def split(config: Config, root: Path | None = None) -> tuple[Inputs, Inputs]:
@@ -101,10 +114,18 @@ def split_material(material: Material, model: Model, outside: IntArray) -> tuple
     return train, _of_material(material.rows(outside), model, PLAIN_AND_MIRRORED) if len(outside) else None
 
 
+def sees_pictures(model: Model) -> bool:
+    """Whether it is made from pictures: not a head on vectors that somebody has."""
+    return model.kind in ("last_blocks", "whole") or model.network != LITE0 or bool(model.pooling)
+
+
 def _of_material(material: Material, model: Model, views: int) -> Inputs:
     labels = None if material.labels is None else material.codes()
-    if model.kind == "last_blocks":
+    if sees_pictures(model):
         assert material.paths is not None
+        if model.streams or model.kind != "last_blocks":
+            seen = of_pictures(material.paths, labels, model)
+            return replace(seen, keys=material.keys, paths=material.paths)
         maps = activations(list(material.paths), model.first_block, model.size, model.fit, views)
         return Inputs(maps, labels, pooled(maps, model.first_block), material.keys, material.paths)
     assert material.vectors is not None

@@ -4,31 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from torch import nn
 
+from foldwalk.core.types import AnyArray
 from foldwalk.learn.sections import by_whole_name
+from foldwalk.learn.trainer.before import check_export, check_origin, check_packages
 from foldwalk.learn.trainer.checkpoint import fingerprint
 from foldwalk.learn.trainer.config import Config
-from foldwalk.learn.trainer.export import PictureModel, export_onnx
+from foldwalk.learn.trainer.export import export_onnx
 from foldwalk.learn.trainer.inputs import Inputs, split
-from foldwalk.learn.trainer.lite0 import LastBlocks, lite0
 from foldwalk.learn.trainer.loop import Trainer
-from foldwalk.learn.trainer.models import Head, HeadSpec, make_conv_net, make_head
+from foldwalk.learn.trainer.making import make_model, of_pictures_alone
+from foldwalk.learn.trainer.pictures import PictureFiles
+from foldwalk.learn.trainer.processes import is_main
 from foldwalk.learn.trainer.recipe import Recipe
-
-
-def make_model(config: Config, train: Inputs) -> nn.Module:
-    m, seed = config.model, config.training.seed
-    if m.kind == "conv":
-        return make_conv_net(m.dim, seed)
-    kind = "linear" if m.kind == "last_blocks" else m.kind
-    spec = HeadSpec(kind, train.features.shape[1], m.dim, m.hidden, m.dropout, m.power, m.share)
-    head: Head = make_head(spec, train.features, m.init, m.shrinkage, seed)
-    return LastBlocks(lite0(), m.first_block, head) if m.kind == "last_blocks" else head
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,19 +49,30 @@ class Job:
     def fit(self, recipe: Recipe, told: Mapping[str, Any] | None = None) -> Trained:
         """Train the configured model by a recipe; `told` is what the training was told, by name."""
         model = by_whole_name("model", self.config.model)
+        augment = by_whole_name("augment", self.config.augment) if self.config.model.streams else {}
+        learner = make_model(self.config, self.train)
+        if self.folder is not None:
+            check_export(learner, self.config.model)
         trainer = Trainer(
-            make_model(self.config, self.train),
-            self.train.inputs,
+            learner,
+            self._as_configured(self.train.inputs),
             recipe,
             self.config.training,
-            None if self.test is None else (self.test.inputs, self.test.classes),
+            None if self.test is None else (self._as_configured(self.test.inputs), self.test.classes),
             self.folder,
-            {**(told or {}), **model, "classes": self._classes()},
+            {**(told or {}), **model, **augment, "classes": self._classes()},
         )
         return Trained(trainer.model, trainer.fit(), recipe)
 
     def _classes(self) -> str:
         return "none" if self.train.labels is None else fingerprint(self.train.labels)
+
+    def _as_configured(self, inputs: AnyArray | PictureFiles) -> AnyArray | PictureFiles:
+        """Pictures are read and changed as the configuration says."""
+        if not isinstance(inputs, PictureFiles):
+            return inputs
+        t = self.config.training
+        return replace(inputs, augment=self.config.augment, seed=t.seed, readers=t.readers)
 
 
 def run_job(
@@ -77,15 +81,15 @@ def run_job(
     """Run a training by name as configured; with `folder`, write log, checkpoint and model.onnx there."""
     training = config.chosen(name)
     target = None if folder is None else Path(folder)
-    trained = training.run(Job(config, *split(config, root), target))
+    check_packages(name, exports=target is not None)
     if target is not None:
+        check_origin(config, root)
+    trained = training.run(Job(config, *split(config, root), target))
+    if target is not None and is_main():
         export_pictures(trained, config, target / "model.onnx")
     return trained
 
 
 def export_pictures(trained: Trained, config: Config, path: Path) -> None:
     """The model as a backbone, for `foldwalk index --backbone`."""
-    m = config.model
-    side = 28 if m.kind == "conv" else m.size
-    fit = m.fit if m.kind == "last_blocks" else "squash"
-    export_onnx(PictureModel(trained.model, m.first_block, side, fit), path)
+    export_onnx(of_pictures_alone(trained.model, config.model), path)

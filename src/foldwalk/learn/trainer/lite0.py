@@ -32,11 +32,11 @@ from foldwalk.descriptors.backbones.effnet_lite0 import WEIGHTS_SHA256
 from foldwalk.descriptors.backbones.onnx_model import OnnxBackbone
 from foldwalk.descriptors.decode import load_picture
 from foldwalk.descriptors.limits import DEFAULT_LIMITS, Unreadable
+from foldwalk.learn.trainer.augment import random_part
 from foldwalk.machine.cache_folder import cache_folder
 
 BLOCKS = 16
 AT_ONCE = 32
-SHARE = (0.4, 1.0)  # of a picture's area that a random cut keeps
 DAY = 24 * 3600
 PURPOSE = "Training the last blocks of effnet_lite0"
 
@@ -162,14 +162,8 @@ def pooled(maps: AnyArray, first: int) -> Float32Array:
 
 
 def random_cut(picture: Image.Image, rng: np.random.Generator) -> Image.Image:
-    """A part of SHARE of the picture, up to a third wider or higher than its shape, mirrored or not."""
-    share, stretch = rng.uniform(*SHARE), np.exp(rng.uniform(-1, 1) * np.log(4 / 3))
-    width = min(1.0, float(np.sqrt(share * stretch)))
-    height = min(1.0, float(np.sqrt(share / stretch)))
-    left, top = rng.uniform(0, 1 - width), rng.uniform(0, 1 - height)
-    corners = left * picture.width, top * picture.height
-    opposite = (left + width) * picture.width, (top + height) * picture.height
-    cut = picture.crop((*map(round, corners), *map(round, opposite)))  # type: ignore[arg-type]
+    """A part of the picture, mirrored or not."""
+    cut = random_part(picture, rng)
     return ImageOps.mirror(cut) if rng.random() < 0.5 else cut
 
 

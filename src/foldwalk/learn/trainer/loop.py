@@ -21,7 +21,7 @@ from torch.nn import functional
 from foldwalk.core.errors import BadInput
 from foldwalk.core.progress import Advance, Silent, reporting, task
 from foldwalk.core.types import AnyArray, Float32Array, IntArray
-from foldwalk.learn.trainer.batches import Source, as_source
+from foldwalk.learn.trainer.batches import Source, as_source, pieces_of
 from foldwalk.learn.trainer.checkpoint import NAME, no_checkpoint, read_checkpoint, write_checkpoint
 from foldwalk.learn.trainer.devices import joined, make_accelerator, share
 from foldwalk.learn.trainer.evaluation import evaluate_embedding
@@ -35,7 +35,7 @@ from foldwalk.learn.trainer.statistics import settle_statistics
 
 SETTLE_ITEMS = 256  # in a batch for statistics, evenly spread over the training items
 # What may be another when training goes on: it changes no weight.
-FREE = {"evaluate_every", "clustering", "device"}
+FREE = {"evaluate_every", "clustering", "device", "readers"}
 
 
 @dataclass
@@ -146,12 +146,12 @@ class Trainer:
         self._stepping.zero_grad()
 
     @torch.no_grad()
-    def embed(self, inputs: AnyArray | Source | None = None, batch: int = 512) -> Float32Array:
+    def embed(self, inputs: AnyArray | Source | None = None) -> Float32Array:
         """Unit vectors of the training items, or of other inputs."""
         source = self.source if inputs is None else as_source(inputs)
         own = share(np.arange(len(source)), self.accelerator)
         self.model.eval()
-        pieces = [own[start : start + batch] for start in range(0, len(own), batch)]
+        pieces = pieces_of(own, source.at_once)
         parts = [
             functional.normalize(self.model(some.to(self.accelerator.device)))
             for some in source.as_they_are(pieces)
@@ -174,7 +174,10 @@ class Trainer:
         embedding = self.embed(self.test[0])
         if not self.accelerator.is_main_process:
             return {}
-        return evaluate_embedding(embedding, self.test[1], self.settings.clustering)
+        threads = torch.get_num_threads()
+        figures = evaluate_embedding(embedding, self.test[1], self.settings.clustering)
+        torch.set_num_threads(threads)  # numba, which shares OpenMP with torch, has set its own number
+        return figures
 
     def asked_for(self) -> dict[str, Any]:
         """All that a checkpoint must agree with."""

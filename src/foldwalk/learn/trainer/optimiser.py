@@ -8,19 +8,22 @@ import torch
 from torch import nn
 
 from foldwalk.learn.trainer.models import Head
+from foldwalk.learn.trainer.network_model import NetworkModel
 from foldwalk.learn.trainer.settings import TrainingSettings
 
 
 def make_optimiser(model: nn.Module, loss: nn.Module, s: TrainingSettings) -> torch.optim.Optimizer:
-    """The rate for a model's body, head_rate times as much for its head, loss_rate for what a loss learns.
+    """The rate for a model's blocks; trunk_rate times as much for its trunk, head_rate for its head.
 
-    A model may be nothing but a head.
+    A model may be nothing but a head. What a loss learns has loss_rate.
     """
     named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
-    heads = {name for name, _ in named if isinstance(model, Head) or name.startswith("head.")}
+    heads = {id(p) for name, p in named if isinstance(model, Head) or name.startswith("head.")}
+    trunk = {id(p) for p in model.trunk} if isinstance(model, NetworkModel) else set()
     parts = [
-        (1.0, [p for name, p in named if name not in heads]),
-        (s.head_rate, [p for name, p in named if name in heads]),
+        (1.0, [p for _, p in named if id(p) not in heads | trunk]),
+        (s.trunk_rate, [p for _, p in named if id(p) in trunk]),
+        (s.head_rate, [p for _, p in named if id(p) in heads]),
         (s.loss_rate, list(loss.parameters())),
     ]
     groups: list[dict[str, Any]] = [

@@ -16,13 +16,15 @@ from foldwalk.core.errors import BadInput
 from foldwalk.core.types import Float32Array
 from foldwalk.core.vector_files import VectorFile, write_vector_file
 from foldwalk.learn.mining.sizes import suited_sizes
+from foldwalk.learn.trainer.before import check_packages
 from foldwalk.learn.trainer.config import Config, make_config, over
 from foldwalk.learn.trainer.evaluation import evaluate_embedding
-from foldwalk.learn.trainer.export import export_onnx
-from foldwalk.learn.trainer.inputs import Inputs, split_material
+from foldwalk.learn.trainer.export import NetworkPictures, export_onnx
+from foldwalk.learn.trainer.inputs import Inputs, sees_pictures, split_material
 from foldwalk.learn.trainer.job import Job, Trained, export_pictures
 from foldwalk.learn.trainer.material import Material, check_material, hold_out
-from foldwalk.learn.trainer.pooled_head import POOLINGS, PooledHead
+from foldwalk.learn.trainer.network_model import NetworkModel, chosen_network
+from foldwalk.learn.trainer.processes import is_main
 from foldwalk.learn.trainer.sources import describe_material, readable_material
 from foldwalk.learn.trainer.vector_model import export_vectors
 from foldwalk.learn.trainings import training_class
@@ -31,6 +33,8 @@ HELD_OUT = 0.25  # of the classes, where there are labels
 DIM = 512
 OF_PICTURES, OF_VECTORS = "model.onnx", "head.onnx"
 AT_ONCE = 4096
+# The backbones whose features a head can be joined to, and how they pool; not those of several sizes.
+POOLINGS = {"effnet_lite0": "gap", "effnet_lite0:rmac": "rmac"}
 Sections = Mapping[str, Any]
 
 
@@ -56,32 +60,33 @@ def check_sections(told: Sections, material: Material) -> Config:
     if set(told.get("data", {})) - {"held_out"}:
         raise BadInput(f"{material.place} is what is trained on; of [data] only held_out goes with it.")
     config = make_config(told)
-    kind = config.model.kind
-    if kind == "conv":
+    if config.model.kind == "conv":
         raise BadInput("model.kind conv is for data sets of grey pixels; choose linear, mlp or last_blocks.")
-    if kind == "last_blocks" and material.paths is None:
-        raise BadInput(f"model.kind last_blocks is trained on pictures, but {material.place} has none.")
+    if sees_pictures(config.model) and material.paths is None:
+        raise BadInput(
+            f"such a model is trained on pictures, but those of {material.place} are not there; leave out "
+            f"model.kind, network and pooling for a head on its vectors."
+        )
     return config
 
 
 def run_own(name: str, told: Sections, material: Material, folder: Path) -> Outcome:
     """Train on material and write the log, the model and, of vectors, what they became."""
     needs_labels = training_class(name).needs_labels
-    kind = check_sections(told, material).model.kind
+    model = check_sections(told, material).model
+    check_packages(name, exports=True)
     material = check_material(material, name, needs_labels)
-    if kind == "last_blocks":
+    if sees_pictures(model):
         material = readable_material(material)
     elif material.vectors is None:
         material = describe_material(material)
     material = check_material(material, name, needs_labels)
     share = told.get("data", {}).get("held_out", HELD_OUT)
-    train, test = split_material(
-        material, make_config(told).model, hold_out(material, share, needs_labels)[1]
-    )
+    train, test = split_material(material, model, hold_out(material, share, needs_labels)[1])
     config = make_config(suited(name, told, material, train))
     before = {} if test is None else evaluate_embedding(test.features, test.classes, clustering=False)
     trained = config.chosen(name).run(Job(config, train, test, folder))
-    written = _export(trained, config, material, folder)
+    written = _export(trained, config, material, folder) if is_main() else ()
     return Outcome(config, material, train, test, trained, before, written)
 
 
@@ -103,11 +108,14 @@ def suited(name: str, told: Sections, material: Material, train: Inputs) -> dict
 
 def _export(trained: Trained, config: Config, material: Material, folder: Path) -> tuple[str, ...]:
     """A backbone, where it is known how pictures became features; else a model of vectors, and theirs."""
-    if config.model.kind == "last_blocks":
+    m = config.model
+    if m.kind in ("last_blocks", "whole"):
         export_pictures(trained, config, folder / OF_PICTURES)
         return (OF_PICTURES,)
-    if material.backbone in POOLINGS:
-        export_onnx(PooledHead(material.backbone, trained.model), folder / OF_PICTURES)
+    if sees_pictures(m) or material.backbone in POOLINGS:
+        pooling = m.pooling or POOLINGS.get(material.backbone or "", "")
+        named = chosen_network(m.model_copy(update={"pooling": pooling}))
+        export_onnx(NetworkPictures(NetworkModel(*named, trained.model.cpu())), folder / OF_PICTURES)
         return (OF_PICTURES,)
     assert material.vectors is not None
     export_vectors(trained.model, material.vectors.shape[1], folder / OF_VECTORS)

@@ -23,6 +23,11 @@ class TrainingSettings(Section):
     every: int = Field(10, ge=1, description="epochs between the steps of the schedule")
     factor: float = Field(0.1, gt=0, le=1, description="what a step multiplies the rate by")
     head_rate: float = Field(1.0, gt=0, description="times the rate for a head, or a model that is one")
+    trunk_rate: float = Field(
+        1.0,
+        gt=0,
+        description="times the rate for what comes before the last blocks of a whole network",
+    )
     loss_rate: float = Field(100.0, gt=0, description="times the rate for what a loss learns (proxies)")
     clip: float = Field(0.0, ge=0, description="longest gradient; 0: any")
     evaluate_every: int = Field(
@@ -35,6 +40,7 @@ class TrainingSettings(Section):
     device: Literal["auto", "cpu", "cuda", "mps"] = Field(
         "auto", description="where the model is trained; auto: on a GPU where there is one"
     )
+    readers: int = Field(2, ge=0, le=256, description="processes that read pictures; 0: the training's own")
     precision: Literal["no", "fp16", "bf16"] = Field(
         "no", description="of the model's own arithmetic; no: 32 bits; losses and weights always have 32"
     )

@@ -17,7 +17,8 @@ def on_map(tokens: Tensor, pixels: Tensor, patch: Any) -> tuple[Tensor, int]:
     count = int(tokens.shape[1])
     rows, columns = _grid(int(pixels.shape[2]), int(pixels.shape[3]), count, patch)
     before = count - rows * columns
-    return tokens[:, before:].transpose(1, 2).reshape(len(tokens), -1, rows, columns), before
+    channels = int(tokens.shape[2])  # the number of pictures is left open, for models that are exported
+    return tokens[:, before:].transpose(1, 2).reshape(-1, channels, rows, columns), before
 
 
 def _grid(height: int, width: int, count: int, patch: Any) -> tuple[int, int]:

@@ -186,6 +186,8 @@ def test_a_head_on_the_vectors_of_an_index_becomes_a_backbone(run, described_by)
     expected = vectors[:1] @ weight.T + bias
     cosine = (found * expected).sum() / np.linalg.norm(expected)
     assert cosine > 0.999
+    _, out, _ = run("train", "mom", "flat.fold", *QUICK, "--param", "model.dim=9")
+    assert f"next: foldwalk index {Path('flat').absolute()} --backbone out/model.onnx" in out
 
 
 @pytest.mark.usefixtures("photos")

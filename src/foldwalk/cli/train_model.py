@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foldwalk.cli.output import console, print_json, remark, say
-from foldwalk.cli.sources import tell_skipped
+from foldwalk.cli.sources import is_index, tell_skipped
 
 if TYPE_CHECKING:
     from foldwalk.learn.trainer.own import Outcome
@@ -158,15 +160,13 @@ def _show_outcome(asked: ModelAsked, outcome: Outcome, pictures: list[str]) -> N
 
 def next_command(asked: ModelAsked, outcome: Outcome) -> str:
     """What makes an index with what was learned."""
-    import shlex
-
     from foldwalk.learn.trainer.own import OF_PICTURES
 
     if OF_PICTURES not in outcome.written:
         return shlex.join(["foldwalk", "index", str(asked.out / "features.npz"), "--out", "better.fold"])
-    folder = asked.source if asked.source is not None and Path(asked.source).is_dir() else "PICTURES"
-    if (Path(folder) / "catalog.db").is_file():
-        folder = "PICTURES"
+    folder, paths = asked.source or "", outcome.material.paths
+    if not Path(folder).is_dir() or is_index(folder):
+        folder = os.path.commonpath([path.parent for path in paths]) if paths else "PICTURES"
     model = str(asked.out / OF_PICTURES)
     return shlex.join(["foldwalk", "index", folder, "--backbone", model, "--out", "better.fold"])
 

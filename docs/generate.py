@@ -140,13 +140,14 @@ says), by one command: `foldwalk index photos/ --backbone hf:facebook/dinov2-sma
 TRAININGS_INTRO = """\
 `foldwalk train NAME` runs a training; `foldwalk trainings NAME` prints the same cards in a terminal. What the
 trainings are for, and what they bring, stands in [Metric learning](metric-learning.md) and
-[GRAD-Net](gradnet.md).
+[GRAD-Net](gradnet.md); [Train on your pictures](train.md) shows the way from a folder to a better search.
 """
 
 SECTIONS_INTRO = """\
-Trainings with `--config FILE` are told by a small TOML file what to train on. It says only what differs from
-the defaults. These sections belong to all of them; each has one more, which bears its name, and a file may
-hold those of several.
+All trainings but `gradnet` have their settings in sections: those of a small TOML file (`--config FILE`), or
+one by one, `--param training.epochs=5`. A file says only what differs from the defaults; without a SOURCE its
+`[data]` names what to train on. These sections belong to all of them; each has one more, which bears
+its name, and a file may hold those of several.
 """
 
 
@@ -390,7 +391,7 @@ def training_section(card: trainings.TrainingCard) -> str:
             f"Paper: {prose(card.paper)}. {source(module)}",
             explanation(module.__doc__ or ""),
             f"```console\nfoldwalk train {card.name} {card.usage} --out OUT\n```",
-            f"It writes {', '.join(f'`{name}`' for name in card.writes)}.",
+            f"It trains on {prose(card.takes)}. It writes {', '.join(f'`{name}`' for name in card.writes)}.",
             parameter_table(card.parameters),
         ]
     )

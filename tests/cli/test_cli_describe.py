@@ -151,7 +151,7 @@ def test_pictures_through_the_model_of_an_index(run, photos):
         (("photos/broken.jpg", "--backbone", "pixels", "--out", "f.npz"), "no picture that can be read"),
         (("empty", "--backbone", "pixels", "--out", "f.npz"), "empty holds no picture that can be read."),
         (("v.npz", "--model", "photos", "--out", "f.npz"), "photos has no model.safetensors"),
-        (("v.npz", "--model", "m.onnx", "--out", "f.npz"), "name it by --backbone"),
+        (("v.npz", "--model", "m.onnx", "--out", "f.npz"), "m.onnx does not exist"),
         (("v.npz", "--model", "none.fold", "--out", "f.npz"), "none.fold does not exist"),
         (("v.npz", "--model", "v.npz", "--out", "f.npz"), "v.npz is not a GRAD-Net"),
         (("v.npz", "--model", "bare.fold", "--out", "f.npz"), "foldwalk train gradnet bare.fold"),

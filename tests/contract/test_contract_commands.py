@@ -60,6 +60,10 @@ OWN_CALLS: dict[tuple[str, str], dict[str, str]] = {
     ("rerank", "distances"): {"out": "r.npz", "method": "plain"},
     ("tune", "pairs"): {"index": "x.fold", "methods": "plain,aqe"},
     ("train", "config"): {"name": "mom", "out": "trained"},
+    ("train", "labels"): {"name": "mom", "source": "v.npy", "out": "trained"},
+    ("train", "source"): {"name": "mom", "out": "trained"},
+    ("train", "by"): {"name": "mom", "source": "x.fold", "out": "trained"},
+    ("train", "param"): {"name": "mom", "source": "v.npy", "out": "trained"},
 }
 SUGGESTED = {"index": "x.fold", "source": "v.npy", "out": "out.npz"}
 

@@ -56,7 +56,7 @@ def learned(name: str, folder: Path, *, epochs: int = 1, seed: int = 0, train: I
 def test_the_card_says_what_a_user_needs(name):
     card = trainings.describe(name)
     assert card.name == name
-    assert all((card.summary, card.paper, card.usage, card.writes))
+    assert all((card.summary, card.paper, card.takes, card.usage, card.writes))
     for parameter in card.parameters:
         assert parameter.text, f"{name}: {parameter.name} has no description"
         assert parameter.range

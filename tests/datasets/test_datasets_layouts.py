@@ -106,6 +106,9 @@ def test_cars_of_the_whole_list(tmp_path: Path, draw_picture) -> None:
     dataset = datasets.load("cars196", tmp_path)
     assert names_below(dataset, folder) == [f"car_ims/00000{i}.jpg" for i in (2, 3, 4)]
     assert dataset.labels.tolist() == ["99", "196", "99"]
+    train = datasets.load("cars196-train", tmp_path)
+    assert names_below(train, folder) == ["car_ims/000001.jpg"]
+    assert train.labels.tolist() == ["98"]
 
 
 def test_cars_of_the_development_kit(tmp_path: Path, draw_picture) -> None:
@@ -125,6 +128,8 @@ def test_cars_of_the_development_kit(tmp_path: Path, draw_picture) -> None:
         "cars_train/000004.jpg",
     ]
     assert dataset.labels.tolist() == ["99", "99", "196", "99"]
+    train = datasets.load("cars196-train", tmp_path)
+    assert names_below(train, folder) == ["cars_test/000001.jpg", "cars_train/000001.jpg"]
     cars_annotations(folder / "cars_test_annos_withlabels.mat", "fname", [("../x.jpg", 99)])
     with pytest.raises(BadInput, match="leads out"):
         datasets.load("cars196", tmp_path)
@@ -146,6 +151,11 @@ def test_stanford_online_products(tmp_path: Path, write, draw_picture) -> None:
     assert dataset.labels.tolist() == ["1", "1", "2"]
     figures = evaluate(dataset, [1, 2], [2, 0], [0, 1])
     assert [figures[f"R@{k}"] for k in (1, 10, 100, 1000)] == [0.5, 1, 1, 1]
+    assert not datasets.describe("sop-train", tmp_path).present
+    write(folder / "Ebay_train.txt", "\n".join([rows[0], rows[3].replace(" 2 ", " 7 ")]))
+    train = datasets.load("sop-train", tmp_path)
+    assert names_below(train, folder) == names[2:]
+    assert train.labels.tolist() == ["7"]
     write(folder / "Ebay_test.txt", rows[0])
     with pytest.raises(MissingData, match="lists no picture"):
         datasets.load("sop", tmp_path)
@@ -186,6 +196,10 @@ def test_inshop(tmp_path: Path, write, draw_picture, above: str, list_folder: st
     assert half["mAP"] == pytest.approx(0.75)
     assert [half[f"R@{k}"] for k in (1, 10, 20, 30, 40, 50)] == [0.5, 1, 1, 1, 1, 1]
     assert dataset.query_picture(0).size == (6, 4)
+    train = datasets.load("inshop-train", tmp_path)
+    assert names_below(train, folder / above) == [INSHOP[0][0]]
+    assert train.labels.tolist() == ["id_00000002"]
+    assert train.query_paths is None
 
 
 def test_inshop_features(tmp_path: Path, write, save_features) -> None:

@@ -13,8 +13,8 @@ import pytest
 import torch
 from PIL import Image
 
-from foldwalk.cli.train import _show
 from foldwalk.cli.train import train as train_command
+from foldwalk.cli.train_model import show_history
 from foldwalk.core import BadInput, MissingData, UnknownName
 from foldwalk.descriptors import backbone
 from foldwalk.descriptors.networks.shared.lite0_maps import lite0
@@ -318,7 +318,7 @@ def test_the_command(features_root, tmp_path):
 def test_the_command_lists_each_measured_epoch_once_within_80_columns(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "80")
     figures = dict.fromkeys(("R@1", "R@2", "R@4", "R@8", "MAP@R", "NMI", "F1"), 0.62345)
-    _show(
+    show_history(
         [
             {"epoch": 0},
             {"epoch": 1, "loss": 0.8, "rate": 3e-5},

@@ -32,7 +32,9 @@ def describe(
     out: Annotated[Path, typer.Option(help="Where it goes: .npz, .parquet, .npy, or .faiss for FAISS.")],
     model: Annotated[
         str | None,
-        typer.Option(help="A trained GRAD-Net: model.safetensors, its folder, or an index that has one."),
+        typer.Option(
+            help="What was trained on vectors: model.safetensors, its folder, or an index; or head.onnx."
+        ),
     ] = None,
     backbone: Annotated[
         str | None, typer.Option(help="What describes pictures: effnet_lite0, pixels, a .onnx file, ...")

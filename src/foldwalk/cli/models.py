@@ -1,4 +1,4 @@
-"""What ``--model`` and ``--start`` may name: a GRAD-Net in a file or a folder, or an index that has one."""
+"""What ``--model`` and ``--start`` may name: a GRAD-Net in a file, a folder or an index; a head."""
 
 from __future__ import annotations
 
@@ -35,6 +35,11 @@ def open_model(place: str) -> VectorModel:
         index = Index.open(place)
         index.model()  # refuses where there is none
         return VectorModel(place, index.dim or 0, index.transform, index)
+    if Path(place).suffix == ".onnx":
+        from foldwalk.descriptors.onnx_vectors import OnnxVectors
+
+        head = OnnxVectors(Path(place))
+        return VectorModel(place, head.dim, head.transform)
     net = open_net(place)
     return VectorModel(place, net.vectors.dim, net.transform)
 

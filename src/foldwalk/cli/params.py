@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from foldwalk.learn.trainings import TrainingCard
     from foldwalk.rerank import MethodCard
 
+MOST_NESTED = 2  # as in mom.miner.graph_k
 _WORDS = {"true": True, "false": False, "none": None}
 
 
@@ -56,6 +57,24 @@ def parse_method_params(items: Iterable[str], methods: Iterable[str]) -> dict[st
             raise BadInput(f"--param {full_name}={value} names the method {method}, which is not run.")
         by_method[method][name] = value
     return by_method
+
+
+def parse_sections(items: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """["training.epochs=5", "mom.miner.graph_k=9"] as sections by name, those within others nested."""
+    sections: dict[str, dict[str, Any]] = {}
+    for full_name, value in parse_params(items).items():
+        *above, name = full_name.split(".")
+        if not above or not all((*above, name)) or len(above) > MOST_NESTED:
+            raise BadInput(f"--param {full_name[:80]} must read section.name=value, as in training.epochs=5.")
+        place: Any = sections
+        for part in above:
+            place = place.setdefault(part, {})
+            if not isinstance(place, dict):
+                raise BadInput(f"--param {full_name[:80]}: {part} is a setting and a section at once.")
+        if isinstance(place.get(name), dict):
+            raise BadInput(f"--param {full_name[:80]}: {name} is a setting and a section at once.")
+        place[name] = value
+    return sections
 
 
 def parse_variants(text: str, option: str) -> list[tuple[str, dict[str, Any]]]:

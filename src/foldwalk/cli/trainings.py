@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from foldwalk.learn.trainings import TrainingCard
 
 
+HOW = "one folder per class, a file of vectors with labels, --labels FILE.csv, or --by FIELD of an index"
+
+
 def trainings(
     name: Annotated[str | None, typer.Argument(help="Show this training's card.")] = None,
     as_json: AsJson = False,
@@ -45,6 +48,9 @@ def _print_card(card: TrainingCard) -> None:
     out.print(f"[bold]{card.name}[/bold]  (labels: {_labels(card)})")
     out.print(escape(card.summary))
     out.print(escape(card.paper), style="dim")
+    out.print(escape(f"trains on {card.takes}"))
+    if card.needs_labels:
+        out.print(escape(f"labels: {HOW}"))
     out.print(escape(f"foldwalk train {card.name} {card.usage} --out OUT"), highlight=False)
     out.print(escape(f"writes {', '.join(card.writes)}"))
     out.print(parameter_table(card.parameters))

@@ -34,6 +34,7 @@ class Training(Generic[Own]):
     summary: ClassVar[str]
     paper: ClassVar[str]
     needs_labels: ClassVar[bool]
+    takes: ClassVar[str]
     usage: ClassVar[str]
     writes: ClassVar[tuple[str, ...]]
     Parameters: ClassVar[type[BaseModel]]
@@ -49,7 +50,8 @@ class ModelTraining(Training[Own]):
     """
 
     Parameters: ClassVar[type[Section]]
-    usage = "--config FILE"
+    takes = "a folder of pictures, vectors (.npy, .npz, .parquet), an index, or a data set by name"
+    usage = "SOURCE"
     writes = ("model.onnx", "log.csv", "checkpoint.pt")
 
     def recipe(self, config: Config, train: Inputs) -> Recipe:
@@ -79,6 +81,7 @@ class VectorTraining(Training[Own]):
     """Learns new features for the vectors of one collection as they are, without a configuration file."""
 
     Parameters: ClassVar[type[Params]]
+    takes = "an index, vectors (.npy, .npz, .parquet), or a data set by name"
     usage = "SOURCE"
 
     def run(

@@ -65,7 +65,9 @@ def data_uri(picture: Image.Image, size: int = 72) -> str:
     return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
 
 
-def sheet(query: Image.Image | None, strips: Sequence[Strip], size: int = 84) -> Image.Image:
+def sheet(
+    query: Image.Image | None, strips: Sequence[Strip], size: int = 84, called: str = "query"
+) -> Image.Image:
     """The query at the left, one line of framed pictures per strip; green frames are right, red wrong."""
     gap, frame, line = 8, 4, 26
     cell = size + 2 * frame + gap
@@ -74,7 +76,7 @@ def sheet(query: Image.Image | None, strips: Sequence[Strip], size: int = 84) ->
     canvas = Image.new("RGB", (width, height), PAPER)
     draw = ImageDraw.Draw(canvas)
     font = ImageFont.load_default(16)
-    draw.text((gap, 4), "query", fill=INK, font=font)
+    draw.text((gap, 4), called, fill=INK, font=font)
     _paste(canvas, query, (gap, line), size, frame, INK)
     for row, strip in enumerate(strips):
         top = row * (line + cell)

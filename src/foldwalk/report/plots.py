@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -39,15 +40,9 @@ def ranked_points(
     `queries` are up to four ids; row q of every ranking answers queries[q]. A point has the colour of the
     query that scores it highest, the fainter the further down it stands there; stars are the queries.
     """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.colors import to_rgb
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtra("matplotlib", "plot", "A scatter plot") from None
+    figure = _figure(6 * len(rankings), 3.2, "A scatter plot")
+    from matplotlib.colors import to_rgb
 
-    figure = Figure(figsize=(6 * len(rankings), 3.2), dpi=130, layout="constrained")
-    FigureCanvasAgg(figure)
     hues = np.array([to_rgb(colour) for colour in QUERY_COLOURS[: len(queries)]])
     for axes, (title, ranking) in zip(
         figure.subplots(1, len(rankings), squeeze=False)[0], rankings.items(), strict=True
@@ -62,6 +57,39 @@ def ranked_points(
         axes.set_title(title, fontsize=13)
         axes.set_aspect("equal")
         axes.set_axis_off()
+    return _png(figure)
+
+
+def training_curves(
+    history: Sequence[Mapping[str, float]], measured: Sequence[str] = ("R@1", "MAP@R")
+) -> bytes:
+    """The loss of each epoch, and beside it those of the figures that were measured, as a PNG."""
+    shown = [name for name in measured if any(name in row for row in history)]
+    panels = [["loss"]] * any("loss" in row for row in history) + [shown] * bool(shown)
+    figure = _figure(5 * max(1, len(panels)), 3.2, "A picture of the curves")
+    for axes, names in zip(figure.subplots(1, max(1, len(panels)), squeeze=False)[0], panels, strict=False):
+        for name, colour in zip(names, QUERY_COLOURS, strict=False):
+            points = [(row["epoch"], row[name]) for row in history if name in row]
+            axes.plot(*zip(*points, strict=True), color=colour, marker="o", markersize=3, label=name)
+        axes.set_xlabel("epoch")
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.legend(frameon=False)
+        axes.spines[["top", "right"]].set_visible(False)
+    return _png(figure)
+
+
+def _figure(width: float, height: float, purpose: str) -> Any:
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtra("matplotlib", "plot", purpose) from None
+    figure = Figure(figsize=(width, height), dpi=130, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def _png(figure: Any) -> bytes:
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", metadata={"Software": None})
     return buffer.getvalue()

@@ -13,8 +13,6 @@ from foldwalk.core.errors import BadInput
 from foldwalk.datasets.class_sources import ClassSource, Pictures
 from foldwalk.datasets.published_files import need_file, need_key, read_mat, safe_name, whole_number
 
-TEST_CLASSES = range(99, 197)
-
 
 class Cars196(ClassSource):
     name = "cars196"
@@ -26,12 +24,20 @@ class Cars196(ClassSource):
     )
     folders = ("cars196", "stanford_cars")
     holds = ("cars_annos.mat", "devkit/cars_train_annos.mat")
+    classes = range(99, 197)
 
     def pictures(self, folder: Path) -> Pictures:
         whole = folder / "cars_annos.mat"
         numbered = _annotations(whole, "relative_im_path", "") if whole.is_file() else _from_devkit(folder)
-        chosen = sorted((name, number) for name, number in numbered if number in TEST_CLASSES)
+        chosen = sorted((name, number) for name, number in numbered if number in self.classes)
         return Pictures([name for name, _ in chosen], [str(number) for _, number in chosen], folder)
+
+
+class Cars196Train(Cars196):
+    name = "cars196-train"
+    title = "Cars196 (Stanford Cars), training classes"
+    what = "8,054 pictures of the 98 kinds of cars 1 to 98"
+    classes = range(1, 99)
 
 
 def _from_devkit(folder: Path) -> list[tuple[str, int]]:
@@ -53,4 +59,4 @@ def _annotations(path: Path, name_field: str, below: str) -> list[tuple[str, int
     ]
 
 
-SOURCES = (Cars196(),)
+SOURCES = (Cars196(), Cars196Train())

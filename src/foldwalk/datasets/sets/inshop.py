@@ -1,4 +1,7 @@
-"""DeepFashion In-Shop: shop photographs as queries, other photographs of the same garment to be found."""
+"""DeepFashion In-Shop: shop photographs as queries, other photographs of the same garment to be found.
+
+The part to train on has other garments, and no queries.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import numpy as np
 
 from foldwalk.core.errors import BadInput
 from foldwalk.core.vector_files import VectorFile
+from foldwalk.datasets.class_sources import ClassSource, Pictures
 from foldwalk.datasets.published_files import need_file, read_table, safe_name
 from foldwalk.datasets.query_sources import Listing, QuerySource, rows_of_split
 from foldwalk.evaluate import QueryGallery
@@ -39,15 +43,35 @@ class InShop(QuerySource):
         return Listing(gallery_names, query_names, protocol, folder=None, labels=file.labels[gallery])
 
 
-def _from_list(folder: Path) -> Listing:
+class InShopTrain(ClassSource):
+    name = "inshop-train"
+    title = "DeepFashion In-Shop Clothes Retrieval, training part"
+    what = "25,882 photographs of 3,997 garments"
+    source, reference, folders, holds = InShop.source, InShop.reference, InShop.folders, InShop.holds
+
+    def pictures(self, folder: Path) -> Pictures:
+        rows = [(name, item) for name, item, status in _rows(folder)[1] if status == "train"]
+        return Pictures([name for name, _ in rows], [item for _, item in rows], _picture_folder(folder))
+
+
+def _rows(folder: Path) -> tuple[Path, list[tuple[str, str, str]]]:
+    """The list, and its rows: image_name item_id evaluation_status."""
     path = need_file([folder / LIST, folder / "Eval" / LIST, folder / "Anno" / LIST], LIST)
-    # image_name item_id evaluation_status, under the number of pictures and a heading
-    rows = [(safe_name(name, path), item, status) for name, item, status in read_table(path, 3, skip=2)]
+    # They stand under the number of pictures and a heading.
+    return path, [(safe_name(name, path), item, status) for name, item, status in read_table(path, 3, skip=2)]
+
+
+def _picture_folder(folder: Path) -> Path:
+    return folder / "Img" if (folder / "Img" / "img").is_dir() else folder
+
+
+def _from_list(folder: Path) -> Listing:
+    path, rows = _rows(folder)
     names = {part: [name for name, _, status in rows if status == part] for part in ("query", "gallery")}
     items = {part: [item for _, item, status in rows if status == part] for part in ("query", "gallery")}
     if not names["query"] or not names["gallery"]:
         raise BadInput(f"{path} names no query or no gallery pictures; get it again from its authors.")
-    pictures = folder / "Img" if (folder / "Img" / "img").is_dir() else folder
+    pictures = _picture_folder(folder)
     return Listing(
         names["gallery"],
         names["query"],
@@ -57,4 +81,4 @@ def _from_list(folder: Path) -> Listing:
     )
 
 
-SOURCES = (InShop(),)
+SOURCES = (InShop(), InShopTrain())

@@ -1,4 +1,4 @@
-"""Stanford Online Products: the products of Ebay_test.txt, none of which is in Ebay_train.txt."""
+"""Stanford Online Products: Ebay_train.txt to train on, Ebay_test.txt to test on; no product is in both."""
 
 from __future__ import annotations
 
@@ -20,15 +20,24 @@ class StanfordOnlineProducts(ClassSource):
     source = "Stanford, Stanford_Online_Products.zip"
     reference = "Oh Song et al.: Deep metric learning via lifted structured feature embedding, CVPR 2016"
     folders = ("sop", "Stanford_Online_Products")
-    holds = ("Ebay_test.txt",)
+    listed = "Ebay_test.txt"
+    holds: tuple[str, ...] = (listed,)
 
     def protocol(self, labels: Sequence[str] | AnyArray) -> Protocol:
         return LeaveOneOut(labels, recall_at=RECALL_AT)
 
     def pictures(self, folder: Path) -> Pictures:
-        path = folder / "Ebay_test.txt"  # image_id class_id super_class_id path, under a heading
+        path = folder / self.listed  # image_id class_id super_class_id path, under a heading
         rows = read_table(path, 4, skip=1)
         return Pictures([safe_name(row[3], path) for row in rows], [row[1] for row in rows], folder)
 
 
-SOURCES = (StanfordOnlineProducts(),)
+class StanfordOnlineProductsTrain(StanfordOnlineProducts):
+    name = "sop-train"
+    title = "Stanford Online Products, training products"
+    what = "59,551 pictures of 11,318 things for sale"
+    listed = "Ebay_train.txt"
+    holds = (listed,)
+
+
+SOURCES = (StanfordOnlineProducts(), StanfordOnlineProductsTrain())

@@ -67,7 +67,7 @@ class OnnxBackbone(SpatialBackbone):
         threads: int | None = None,
     ) -> None:
         self.path = Path(path)
-        self._session = _session(self.path, threads)
+        self._session = open_session(self.path, threads)
         said = _preprocessing(self.path, self._session.get_modelmeta().custom_metadata_map)
         super().__init__(said.fit if fit is None else fit, pooling, scales, whitening)
         self._how = said.changed(fit=self.fit)
@@ -157,7 +157,8 @@ class OnnxBackbone(SpatialBackbone):
         return np.asarray(found)[: len(pictures)]
 
 
-def _session(path: Path, threads: int | None) -> Any:
+def open_session(path: Path, threads: int | None = None) -> Any:
+    """The model of an ONNX file, ready to run."""
     runtime = need("onnxruntime", "images", f"The backbone {path.name}")
     if not path.is_file():
         raise MissingData(f"{path} does not exist; give the path of an ONNX file.")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -28,20 +29,27 @@ def has_folders(keys: Sequence[str]) -> bool:
 
 def codes_by(view: View, by: str) -> IntArray:
     """The class of each item, by folders or by a field; -1 where an item has none."""
-    labels = [folder_of(key) for key in view.keys] if by == FOLDERS else _values(view, by)
+    labels = labels_by(view.keys, view.metadata, by, view.store.place)
     if not _enough(labels):
         raise BadInput(_too_few(labels, by, view.store.place))
     known = {label: code for code, label in enumerate(sorted({label for label in labels if label}))}
     return np.array([known[label] if label else -1 for label in labels], np.int64)
 
 
-def _values(view: View, field: str) -> list[str | None]:
+def labels_by(
+    keys: Sequence[str], metadata: Sequence[Mapping[str, Any]], by: str, place: str
+) -> list[str | None]:
+    """The folder of each key, or a field of the metadata as text; None where an item has none."""
+    return [folder_of(key) for key in keys] if by == FOLDERS else _values(metadata, by, place)
+
+
+def _values(metadata: Sequence[Mapping[str, Any]], field: str, place: str) -> list[str | None]:
     """A field as text: numbers and words alike, `true` apart from 1."""
-    if not any(field in known for known in view.metadata):
-        fields = sorted({name for known in view.metadata for name in known})[:10]
+    if not any(field in known for known in metadata):
+        fields = sorted({name for known in metadata for name in known})[:10]
         there = f"there are {', '.join(fields)}" if fields else "no item has any metadata"
-        raise UnknownName(f"no item of {view.store.place} has the field {field!r}; {there}.")
-    values = [known.get(field) for known in view.metadata]
+        raise UnknownName(f"no item of {place} has the field {field!r}; {there}.")
+    values = [known.get(field) for known in metadata]
     if any(isinstance(value, (list, dict)) for value in values):
         raise BadInput(f"the field {field!r} holds lists; labels have to be single values.")
     return [None if value in (None, "") else json.dumps(value) for value in values]

@@ -130,6 +130,16 @@ def make_config(values: Mapping[str, Any], name: str = "the configuration") -> C
     return Config(**made)
 
 
+def over(under: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Two mappings of sections in one; where both say something, the one above counts."""
+    both = dict(under)
+    for name, value in above.items():
+        known = both.get(name)
+        nested = isinstance(known, Mapping) and isinstance(value, Mapping)
+        both[name] = over(known, value) if nested else value  # type: ignore[arg-type]
+    return both
+
+
 def _sections() -> dict[str, type[BaseModel]]:
     """The class of every section a file may hold."""
     kinds = {name: trainings.training_class(name) for name in trainings.names()}
@@ -147,6 +157,11 @@ def shipped() -> list[str]:
 
 def read_config(source: str | Path) -> Config:
     """A configuration from a TOML file, or one that comes with the package, by name."""
+    return make_config(read_sections(source), str(source))
+
+
+def read_sections(source: str | Path) -> dict[str, Any]:
+    """What such a file says, not yet checked."""
     name = str(source)
     if name in shipped():
         text = (resources.files("foldwalk.learn") / "configs" / f"{name}.toml").read_text("utf-8")
@@ -156,12 +171,16 @@ def read_config(source: str | Path) -> Config:
         raise UnknownName(
             f"there is no configuration {name!r}; give a .toml file or one of {', '.join(shipped())}."
         )
-    return parse_config(text, name)
+    return _parse(text, name)
 
 
 def parse_config(text: str, name: str = "the configuration") -> Config:
+    return make_config(_parse(text, name), name)
+
+
+def _parse(text: str, name: str) -> dict[str, Any]:
     try:
-        return make_config(tomllib.loads(text), name)
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadInput(f"{name} is not TOML: {error}.") from None
     except RecursionError:

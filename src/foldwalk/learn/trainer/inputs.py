@@ -1,9 +1,10 @@
-"""What a training sees: a data set as the model takes it, cut into items to train on and to test on."""
+"""What a training sees: a data set or material of one's own as the model takes it, cut into items to train on
+and to test on."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from foldwalk.core.types import AnyArray, IntArray
 from foldwalk.learn.trainer.config import LITE0, Config, Model
 from foldwalk.learn.trainer.evaluation import split_classes
 from foldwalk.learn.trainer.lite0 import activations, pooled
+from foldwalk.learn.trainer.material import Material, chosen_of
 from foldwalk.learn.trainer.network_model import chosen_network, network_features
 from foldwalk.learn.trainer.pictures import PictureFiles
 
@@ -23,14 +25,34 @@ PLAIN_AND_MIRRORED = 2  # views of a picture to test on
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """What the model sees, the classes, and what is mined from or whitened (features; else the inputs)."""
+    """What the model sees, the classes, and what is mined from or whitened (features; else the inputs).
+
+    `labels` is None where there are no classes; `keys` and `paths` say whose they are, where that is known.
+    """
 
     inputs: AnyArray | PictureFiles
-    labels: IntArray
+    labels: IntArray | None
     features: AnyArray
+    keys: Sequence[str] | None = None
+    paths: Sequence[Path] | None = None
 
     def rows(self, rows: IntArray) -> Inputs:
-        return Inputs(self.inputs[rows], self.labels[rows], self.features[rows])
+        labels = None if self.labels is None else self.labels[rows]
+        keys, paths = chosen_of(self.keys, rows), chosen_of(self.paths, rows)
+        return Inputs(self.inputs[rows], labels, self.features[rows], keys, paths)
+
+    @property
+    def classes(self) -> IntArray:
+        """The labels, for trainings that cannot do without."""
+        if self.labels is None:
+            raise BadInput("this training learns from labels, but the items to train on have none.")
+        return self.labels
+
+    def relabelled(self) -> Inputs:
+        """The classes numbered from 0, as losses count them; -1 is none where some have no class."""
+        if self.labels is None or self.labels.min() < 0:
+            return replace(self, labels=None)
+        return replace(self, labels=np.unique(self.labels, return_inverse=True)[1].astype(np.int64))
 
 
 def load_inputs(
@@ -60,7 +82,7 @@ def load_inputs(
     return Inputs(found.gallery, codes, found.gallery), names
 
 
-def of_pictures(paths: Sequence[Path], labels: IntArray, model: Model) -> Inputs:
+def of_pictures(paths: Sequence[Path], labels: IntArray | None, model: Model) -> Inputs:
     """Pictures for any network: read anew in every epoch, or once, for a head on what the network sees."""
     network, pooling = chosen_network(model)
     files = PictureFiles(paths, network.preprocessing)
@@ -82,8 +104,32 @@ def split(config: Config, root: Path | None = None) -> tuple[Inputs, Inputs]:
         inside, outside = split_classes(groups, config.data.held_out)
         test, train = train.rows(outside), train.rows(inside)
     assert test is not None
-    codes = np.unique(train.labels, return_inverse=True)[1].astype(np.int64)
-    return Inputs(train.inputs, codes, train.features), test
+    return train.relabelled(), test
+
+
+def split_material(material: Material, model: Model, outside: IntArray) -> tuple[Inputs, Inputs | None]:
+    """Material as the model takes it: what is trained on, and the items `outside`, to measure on."""
+    inside = np.setdiff1d(np.arange(len(material)), outside)
+    train = _of_material(material.rows(inside), model, model.views).relabelled()
+    return train, _of_material(material.rows(outside), model, PLAIN_AND_MIRRORED) if len(outside) else None
+
+
+def sees_pictures(model: Model) -> bool:
+    """Whether it is made from pictures: not a head on vectors that somebody has."""
+    return model.kind in ("last_blocks", "whole") or model.network != LITE0 or bool(model.pooling)
+
+
+def _of_material(material: Material, model: Model, views: int) -> Inputs:
+    labels = None if material.labels is None else material.codes()
+    if sees_pictures(model):
+        assert material.paths is not None
+        if model.streams or model.kind != "last_blocks":
+            seen = of_pictures(material.paths, labels, model)
+            return replace(seen, keys=material.keys, paths=material.paths)
+        maps = activations(list(material.paths), model.first_block, model.size, model.fit, views)
+        return Inputs(maps, labels, pooled(maps, model.first_block), material.keys, material.paths)
+    assert material.vectors is not None
+    return Inputs(material.vectors, labels, material.vectors, material.keys, material.paths)
 
 
 def split_groups(names: AnyArray) -> tuple[IntArray, IntArray]:

@@ -26,19 +26,24 @@ from foldwalk.learn.trainer.recipe import Recipe
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """The model, and the figures after each epoch; of an ensemble after each member more."""
+    """The model, and the figures after each epoch; of an ensemble after each member more.
+
+    `recipe` is what it was trained by, where there is one for all of it.
+    """
 
     model: nn.Module
     history: list[dict[str, float]]
+    recipe: Recipe | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """What a training is run with; `folder`, if any, receives what it writes."""
+    """What a training is run with; `folder`, if any, receives what it writes. Without `test` nothing is
+    measured."""
 
     config: Config
     train: Inputs
-    test: Inputs
+    test: Inputs | None
     folder: Path | None
 
     def fit(self, recipe: Recipe, told: Mapping[str, Any] | None = None) -> Trained:
@@ -53,11 +58,14 @@ class Job:
             self._as_configured(self.train.inputs),
             recipe,
             self.config.training,
-            (self._as_configured(self.test.inputs), self.test.labels),
+            None if self.test is None else (self._as_configured(self.test.inputs), self.test.classes),
             self.folder,
-            {**(told or {}), **model, **augment, "classes": fingerprint(self.train.labels)},
+            {**(told or {}), **model, **augment, "classes": self._classes()},
         )
-        return Trained(trainer.model, trainer.fit())
+        return Trained(trainer.model, trainer.fit(), recipe)
+
+    def _classes(self) -> str:
+        return "none" if self.train.labels is None else fingerprint(self.train.labels)
 
     def _as_configured(self, inputs: AnyArray | PictureFiles) -> AnyArray | PictureFiles:
         """Pictures are read and changed as the configuration says."""

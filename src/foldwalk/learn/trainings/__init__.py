@@ -17,12 +17,14 @@ AnyTraining = TypeVar("AnyTraining", bound=type[Training[Any]])
 
 @dataclass(frozen=True)
 class TrainingCard:
-    """What `describe` tells of a training. `usage` is what the command line wants beside the name."""
+    """What `describe` tells of a training: `takes` is what it can be trained on, `usage` what the command
+    line wants beside the name."""
 
     name: str
     summary: str
     paper: str
     needs_labels: bool
+    takes: str
     usage: str
     writes: tuple[str, ...]
     parameters: tuple[Parameter, ...]
@@ -46,5 +48,5 @@ def describe(name: str) -> TrainingCard:
     """A training's card: paper, whether it needs labels, its section with defaults and ranges."""
     t = training_class(name)
     return TrainingCard(
-        t.name, t.summary, t.paper, t.needs_labels, t.usage, t.writes, parameters_of(t.Parameters)
+        t.name, t.summary, t.paper, t.needs_labels, t.takes, t.usage, t.writes, parameters_of(t.Parameters)
     )

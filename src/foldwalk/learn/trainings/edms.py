@@ -59,7 +59,7 @@ class Edms(ModelTraining[EdmsSection]):
     Parameters = EdmsSection
 
     def recipe(self, config: Config, train: Inputs) -> Recipe:
-        return self.learner(config).recipe(train.labels, config.training.seed)
+        return self.learner(config).recipe(train.classes, config.training.seed)
 
     def run(self, job: Job) -> Trained:
         return super().run(job) if self.own.members == 1 else self._run_ensemble(job)
@@ -102,11 +102,13 @@ class Edms(ModelTraining[EdmsSection]):
         folder = job.folder if is_main() else None
         checkpoint = None if job.folder is None else job.folder / NAME
         with folder_for(folder, checkpoint):
-            ensemble.fit(job.train.features, job.train.labels, checkpoint=checkpoint)
-            history = []
+            ensemble.fit(job.train.features, job.train.classes, checkpoint=checkpoint)
+            history: list[dict[str, float]] = []
             for first in range(1, members + 1):
-                joined = ensemble.transform(test.features, first)
-                figures = evaluate_embedding(joined, test.labels, config.training.clustering)
+                figures = {}
+                if test is not None:
+                    joined = ensemble.transform(test.features, first)
+                    figures = evaluate_embedding(joined, test.classes, config.training.clustering)
                 history.append({"epoch": first, **figures})
             if folder is not None:
                 ensemble.save(folder / "ensemble.safetensors")

@@ -41,5 +41,5 @@ class Pml(ModelTraining[PmlSection]):
         from foldwalk.learn.loss_names import make_loss
 
         own, seed = self.own, config.training.seed
-        loss = make_loss(own.loss, own.options, int(train.labels.max()) + 1, config.model.dim, seed)
-        return LabelledRecipe(train.labels, loss, own.classes, own.per_class, seed)
+        loss = make_loss(own.loss, own.options, int(train.classes.max()) + 1, config.model.dim, seed)
+        return LabelledRecipe(train.classes, loss, own.classes, own.per_class, seed)

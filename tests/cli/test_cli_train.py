@@ -92,7 +92,7 @@ def test_a_flat_folder_without_labels(run, photos):
     made = {path.name for path in Path("out").iterdir()}
     assert {"model.onnx", "log.csv", "curves.png", "mined.jpg"} <= made
     with Image.open("out/mined.jpg") as mined:
-        assert mined.width > 500
+        assert mined.width > 300  # an anchor, one that should be near, one that should not
     assert backbone("out/model.onnx").dim == 512
     code, out, err = run("index", "flat", "--backbone", "out/model.onnx", "--out", "better.fold")
     assert code == 0, err

@@ -137,6 +137,24 @@ class MaxVitLike(nn.Module):
         return self.blocks[1](self.blocks[0](self.stem(x)))
 
 
+class GoogLeNetLike(nn.Module):
+    """Heads in the middle, and pixels brought from ImageNet's normalisation to -1 to 1."""
+
+    aux_logits, transform_input = True, True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv1, self.inception5b = nn.Conv2d(3, 4, 3), nn.Conv2d(4, 5, 1)
+        self.aux1, self.AuxLogits, self.aux2 = nn.Linear(4, 9), nn.Linear(4, 9), None
+        self.avgpool, self.fc = nn.AdaptiveAvgPool2d(1), nn.Linear(5, 9)
+
+    def map(self, x):
+        channels = zip(x.split(1, 1), (0.485, 0.456, 0.406), (0.229, 0.224, 0.225), strict=True)
+        return self.inception5b(
+            self.conv1(torch.cat([2 * (c * std + mean) - 1 for c, mean, std in channels], 1))
+        )
+
+
 class VitLike(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -158,7 +176,9 @@ def torchvision_with(monkeypatch, model):
     fake(monkeypatch, "torchvision", models=models)
 
 
-@pytest.mark.parametrize("build", [ResNetLike, VggLike, DenseNet, SwinLike, MaxVitLike, VitLike])
+@pytest.mark.parametrize(
+    "build", [ResNetLike, VggLike, DenseNet, SwinLike, MaxVitLike, VitLike, GoogLeNetLike]
+)
 def test_torchvision_is_cut_at_its_map(monkeypatch, build):
     model = build().eval()
     torchvision_with(monkeypatch, model)
@@ -188,11 +208,8 @@ def test_a_transformer_of_torchvision_has_a_class_token(monkeypatch):
     np.testing.assert_allclose(made.embed(PICTURES), token.expand(3, -1), atol=1e-6)
 
 
-@pytest.mark.parametrize("odd", ["detector", "auxiliary"])
-def test_torchvision_models_that_are_cut_nowhere(monkeypatch, odd):
-    model = nn.Sequential(nn.Conv2d(3, 3, 1)) if odd == "detector" else ResNetLike()
-    model.aux_logits = True
-    torchvision_with(monkeypatch, model)
+def test_torchvision_models_that_are_cut_nowhere(monkeypatch):
+    torchvision_with(monkeypatch, nn.Sequential(nn.Conv2d(3, 3, 1)))
     with pytest.raises(BadInput, match="no classifier whose features are known"):
         backbone("torchvision:tiny")
 

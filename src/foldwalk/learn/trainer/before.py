@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import warnings
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from foldwalk.descriptors.decode import load_picture
 from foldwalk.descriptors.limits import Unreadable
 from foldwalk.descriptors.pooling import unit
 from foldwalk.learn.trainer.config import LITE0, Config, Model
-from foldwalk.learn.trainer.export import FEATURES, to_onnx
+from foldwalk.learn.trainer.export import FEATURES, in_onnx
 from foldwalk.learn.trainer.making import of_pictures_alone
 from foldwalk.learn.trainer.processes import is_main
 
@@ -94,6 +93,6 @@ def check_export(model: nn.Module, m: Model) -> None:
     if m.network == LITE0 and not m.streams:
         return
     try:
-        to_onnx(of_pictures_alone(model, m), io.BytesIO())
+        in_onnx(of_pictures_alone(model, m))
     except Exception as error:  # the exporter fails in ways of its own
         raise BadInput(f"{m.network} cannot be exported as ONNX: {one_line(error)}.") from None

@@ -6,10 +6,8 @@ of grey pictures take ImageNet normalisation, what foldwalk gives an ONNX file b
 
 from __future__ import annotations
 
-import io
 import json
 import os
-import warnings
 from pathlib import Path
 
 import torch
@@ -25,6 +23,7 @@ from foldwalk.descriptors.networks.shared.lite0_maps import lite0
 from foldwalk.learn.trainer.lite0 import BLOCKS, FirstBlocks, LastBlocks
 from foldwalk.learn.trainer.models import Head, JoinedHeads, SmallConvNet
 from foldwalk.learn.trainer.network_model import NetworkModel
+from foldwalk.learn.trainer.onnx_files import to_onnx
 
 FEATURES = 1280
 
@@ -88,25 +87,13 @@ def export_onnx(model: PictureModel | NetworkPictures, path: str | os.PathLike[s
     if not target.parent.is_dir():
         raise MissingData(f"{target.parent} is not a folder; create it first.")
     onnx = need("onnx", "images", "Exporting a model")
-    written = io.BytesIO()
-    to_onnx(model, written)
-    graph = onnx.load_from_string(written.getvalue())
+    graph = onnx.load_from_string(in_onnx(model))
     graph.metadata_props.add(key=PREPROCESSING, value=json.dumps(model.preprocessing.as_dict()))
     with written_whole(target) as file:
         file.write(graph.SerializeToString())
     return target
 
 
-def to_onnx(model: PictureModel | NetworkPictures, file: io.BytesIO) -> None:
+def in_onnx(model: PictureModel | NetworkPictures) -> bytes:
     side = model.preprocessing.size
-    with warnings.catch_warnings(), torch.no_grad():
-        warnings.simplefilter("ignore")  # the exporter warns of its own age
-        torch.onnx.export(
-            model.eval(),
-            (torch.zeros(1, 3, side, side),),
-            file,  # type: ignore[arg-type]
-            dynamo=False,
-            input_names=["pictures"],
-            output_names=["vectors"],
-            dynamic_axes={"pictures": {0: "batch"}, "vectors": {0: "batch"}},
-        )
+    return to_onnx(model, torch.zeros(1, 3, side, side), "pictures", "vectors")

@@ -69,10 +69,7 @@ def load_inputs(
     if kind == "pictures":
         if found.gallery_paths is None:
             raise BadInput(f"the pictures of {name} are not there; a head on its features can be trained.")
-        if model.streams or model.kind != "last_blocks":
-            return of_pictures(list(found.gallery_paths), codes, model), names
-        maps = activations(list(found.gallery_paths), model.first_block, model.size, model.fit, views)
-        return Inputs(maps, codes, pooled(maps, model.first_block)), names
+        return of_pictures(list(found.gallery_paths), codes, model, views), names
     if found.gallery is None:
         raise BadInput(f"{name} has no {kind} to train on.")
     if model.kind == "conv":
@@ -82,8 +79,12 @@ def load_inputs(
     return Inputs(found.gallery, codes, found.gallery), names
 
 
-def of_pictures(paths: Sequence[Path], labels: IntArray | None, model: Model) -> Inputs:
-    """Pictures for any network: read anew in every epoch, or once, for a head on what the network sees."""
+def of_pictures(paths: Sequence[Path], labels: IntArray | None, model: Model, views: int) -> Inputs:
+    """Pictures for any network: read anew in every epoch, or once, for a head on what the network sees, or
+    for the last blocks of effnet_lite0, which receive `views` of each."""
+    if model.kind == "last_blocks" and not model.streams:
+        maps = activations(list(paths), model.first_block, model.size, model.fit, views)
+        return Inputs(maps, labels, pooled(maps, model.first_block))
     network, pooling = chosen_network(model)
     files = PictureFiles(paths, network.preprocessing)
     features = network_features(network, pooling, files)
@@ -123,11 +124,8 @@ def _of_material(material: Material, model: Model, views: int) -> Inputs:
     labels = None if material.labels is None else material.codes()
     if sees_pictures(model):
         assert material.paths is not None
-        if model.streams or model.kind != "last_blocks":
-            seen = of_pictures(material.paths, labels, model)
-            return replace(seen, keys=material.keys, paths=material.paths)
-        maps = activations(list(material.paths), model.first_block, model.size, model.fit, views)
-        return Inputs(maps, labels, pooled(maps, model.first_block), material.keys, material.paths)
+        seen = of_pictures(material.paths, labels, model, views)
+        return replace(seen, keys=material.keys, paths=material.paths)
     assert material.vectors is not None
     return Inputs(material.vectors, labels, material.vectors, material.keys, material.paths)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import warnings
 from pathlib import Path
 
 import torch
@@ -12,6 +10,7 @@ from torch.nn import functional
 
 from foldwalk.core.whole_files import write_whole
 from foldwalk.descriptors.backbones.base import need
+from foldwalk.learn.trainer.onnx_files import to_onnx
 
 
 class VectorModel(nn.Module):
@@ -28,16 +27,4 @@ class VectorModel(nn.Module):
 def export_vectors(head: nn.Module, dim: int, path: Path) -> None:
     """Write the head to an .onnx file, whole or not at all."""
     need("onnx", "images", "Exporting a model")
-    written = io.BytesIO()
-    with warnings.catch_warnings(), torch.no_grad():
-        warnings.simplefilter("ignore")  # the exporter warns of its own age
-        torch.onnx.export(
-            VectorModel(head).eval(),
-            (torch.ones(1, dim),),
-            written,  # type: ignore[arg-type]
-            dynamo=False,
-            input_names=["vectors"],
-            output_names=["learned"],
-            dynamic_axes={"vectors": {0: "batch"}, "learned": {0: "batch"}},
-        )
-    write_whole(path, written.getvalue())
+    write_whole(path, to_onnx(VectorModel(head), torch.ones(1, dim), "vectors", "learned"))
